@@ -1,0 +1,77 @@
+import type { Answer, Ask, RunOptions, Usage } from './entries.ts'
+import type { CallPart, Message } from './messages.ts'
+import type { ModelParameters, ToolSpec } from './model.ts'
+
+/**
+ * A way to think. It is run once for each leg, from the start, and finds in `ctx` what earlier
+ * legs left: it must keep nothing of its own between legs.
+ */
+export interface Agent {
+  readonly name: string
+  readonly description?: string
+  run(ctx: AgentContext): AsyncIterable<AgentEvent>
+}
+
+export type AgentEvent =
+  /** A piece of an open message: shown at once, kept by nobody. */
+  | { type: 'piece'; piece: Piece }
+  /** A finished message. */
+  | { type: 'message'; message: Message; for?: 'model' | 'client' | 'both' }
+  | { type: 'state'; value: unknown }
+  | { type: 'event'; name: string; value: unknown }
+
+/** A piece of something that is being written: of a message, of a call's input, of a tool's output. */
+export interface Piece {
+  kind: 'text' | 'reasoning' | 'input' | 'output'
+  /** The message; for `input` and `output` the call. */
+  id: string
+  /** The message that an `input` belongs to. */
+  messageId?: string
+  /** The tool of an `input` or `output`. */
+  name?: string
+  text: string
+}
+
+export interface AgentContext {
+  readonly threadId: string
+  readonly runId: string
+  readonly legId: string
+  readonly signal: AbortSignal
+  readonly options: RunOptions
+  readonly newId: (prefix: string) => string
+  /** The branch up to now, this run's own messages included. */
+  messages(): readonly Message[]
+  /** What the agent left with its last `state` event, on this thread. */
+  state(): unknown
+  /** The tools this agent may use. */
+  readonly tools: readonly ToolSpec[]
+  /**
+   * One governed model call: reserved, intended, streamed to the readers, retried by the table,
+   * and kept. Resolves with the message once it is durable or queued with the next transition.
+   */
+  model(call: ModelCall): Promise<{ message: Message; usage?: Usage }>
+  /**
+   * Makes the calls that have no result yet, several at once, each by the policy: allowed ones run,
+   * the others are asked about together. Resolves when every call has its result message;
+   * ends the leg when a person must answer first.
+   */
+  call(calls: readonly CallPart[]): Promise<void>
+  /** The answer to a question, if it is there; else raises it and ends the leg. */
+  ask(question: Question): Promise<Answer>
+}
+
+export interface ModelCall {
+  system?: string[]
+  messages: readonly Message[]
+  tools?: readonly ToolSpec[]
+  parameters?: ModelParameters
+}
+
+export type Question = Pick<Ask, 'kind' | 'title'> &
+  Partial<Pick<Ask, 'schema' | 'input' | 'preview' | 'audience'>> & {
+    /** Tells the questions of one run apart; the same question has the same key in every leg. */
+    key: string
+    /** Milliseconds to wait for an answer. */
+    timeout?: number
+    atTimeout?: Ask['atTimeout']
+  }

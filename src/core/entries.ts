@@ -1,0 +1,231 @@
+import { z } from 'zod'
+import { messageSchema } from './messages.ts'
+
+/**
+ * The journal's vocabulary. An entry is an envelope that is always readable and a body that is
+ * bytes. What happened on a thread is the sequence of its entries and nothing else.
+ */
+const id = z.string().min(1)
+const json = z.unknown()
+const when = z.number().int().nonnegative()
+
+export const failureSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  retryable: z.boolean().optional(),
+})
+
+/** What a run was asked to do beyond its message; kept so that every later leg has it too. */
+export const runOptionsSchema = z.object({
+  instructions: z.array(z.string()).optional(),
+  clientTools: z
+    .array(z.object({ name: z.string(), description: z.string().optional(), parameters: json }))
+    .optional(),
+  forwarded: z.record(z.string(), json).optional(),
+})
+
+export const usageSchema = z.object({
+  inputTokens: z.number().optional(),
+  outputTokens: z.number().optional(),
+})
+
+export const askKinds = ['approval', 'budget', 'input', 'client_tool', 'in_doubt'] as const
+export const askStates = [
+  'pending',
+  'approved',
+  'rejected',
+  'answered',
+  'timeout',
+  'cancelled',
+] as const
+
+export const askSchema = z.object({
+  askId: id,
+  kind: z.enum(askKinds),
+  /** One sentence in plain words, made by the server from the real arguments. */
+  title: z.string(),
+  /** The agent step that waits: the asks of one step are settled together. */
+  step: z.string(),
+  /** Names the asks of one step apart; the agent that asks again gets the same ask. */
+  key: z.string(),
+  tool: z.string().optional(),
+  callId: z.string().optional(),
+  effectId: z.string().optional(),
+  /** Canonical arguments, and the digest of tool, schema and arguments (I11). */
+  input: json,
+  digest: z.string().optional(),
+  /** JSON Schema that an edited input, or an answer, must satisfy. */
+  schema: json,
+  preview: json,
+  /** What the person is given to judge by; for an effect in doubt, an outcome found elsewhere. */
+  evidence: json,
+  deadline: when,
+  atTimeout: z.enum(['reject', 'approve', 'stop']),
+  /** Roles that may decide, besides the owner unless the policy says otherwise. */
+  audience: z.array(z.string()).optional(),
+})
+
+export const answerSchema = z.object({
+  askId: id,
+  state: z.enum(askStates).exclude(['pending']),
+  reason: z.string().optional(),
+  /** The arguments to run with when the person changed them, and their digest. */
+  input: json,
+  digest: z.string().optional(),
+  value: json,
+  remember: z.boolean().optional(),
+  stop: z.boolean().optional(),
+  /** Effects in doubt: what the person says happened. */
+  outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
+})
+
+export const effectKinds = ['model', 'tool', 'remote'] as const
+
+const effect = {
+  effectId: id,
+  effect: z.enum(effectKinds),
+  name: z.string(),
+  callId: z.string().optional(),
+}
+
+export const bodies = {
+  'thread.created': z.object({ tenant: id, owner: id, clientId: id, agent: id }),
+  'thread.head': z.object({ runId: id.nullable() }),
+  'thread.renamed': z.object({ title: z.string() }),
+  'thread.archived': z.object({ archived: z.boolean() }),
+
+  /** A leg is to be driven. `behind`: another run has the thread, this one waits in line. */
+  'run.queued': z.object({
+    agent: id,
+    why: z.enum(['start', 'next', 'answers', 'recover', 'retry']),
+    behind: z.boolean().optional(),
+    /** An explicit place in the tree (an edit); without it a run follows the head. */
+    branch: z.object({ parentRunId: id.nullable(), replaces: id.optional() }).optional(),
+    options: runOptionsSchema.optional(),
+  }),
+  'run.started': z.object({ leg: z.number().int().positive(), parentRunId: id.nullable() }),
+  'run.waiting': z.object({ askIds: z.array(id) }),
+  'run.cancelling': z.object({ reason: z.string().optional() }),
+  'run.completed': z.object({}),
+  'run.failed': z.object({ error: failureSchema }),
+  'run.cancelled': z.object({ reason: z.string().optional() }),
+
+  'message.added': z.object({
+    message: messageSchema,
+    for: z.enum(['model', 'client', 'both']),
+  }),
+  'message.retracted': z.object({ ids: z.array(id), why: z.string() }),
+
+  'ask.raised': z.object({ ask: askSchema }),
+  'ask.answered': answerSchema,
+
+  /** Durable before the effect starts. `attempt` counts from 1; each one is charged. */
+  'effect.intended': z.object({
+    ...effect,
+    key: z.string(),
+    digest: z.string(),
+    attempt: z.number().int().positive(),
+    /** The message that this model call writes; retracted when it is cut. */
+    messageId: z.string().optional(),
+    askId: z.string().optional(),
+    input: json,
+    /** Milliseconds after which the effect cannot still be going on. */
+    timeout: z.number().optional(),
+    idempotent: z.boolean().optional(),
+  }),
+  'effect.done': z.object({
+    ...effect,
+    messageId: z.string().optional(),
+    output: z.string().optional(),
+    usage: usageSchema.optional(),
+  }),
+  'effect.failed': z.object({ ...effect, error: failureSchema }),
+  'effect.unknown': z.object({ ...effect }),
+
+  'governor.set': z.object({
+    isHitlEnabled: z.boolean().optional(),
+    actionLimit: z.number().int().nonnegative().optional(),
+    resetCounter: z.boolean().optional(),
+  }),
+  'grant.given': z.object({
+    grantId: id,
+    tool: id,
+    /** Digest of the tool's schema: another schema, no grant. */
+    schema: z.string(),
+    until: when.optional(),
+    askId: id.optional(),
+  }),
+  'grant.revoked': z.object({ grantId: id }),
+  'state.patched': z.object({ agent: id, value: json }),
+
+  /** A recorded request: the same key again gets `ref`, another digest is refused. */
+  'key.used': z.object({ key: id, digest: z.string(), ref: z.string() }),
+  event: z.object({ name: z.string(), value: json }),
+} as const
+
+export type Kind = keyof typeof bodies
+export type Body<K extends Kind> = z.infer<(typeof bodies)[K]>
+export type Ask = z.infer<typeof askSchema>
+export type Answer = z.infer<typeof answerSchema>
+export type AskState = (typeof askStates)[number]
+export type AskKind = (typeof askKinds)[number]
+export type EffectKind = (typeof effectKinds)[number]
+export type Failure = z.infer<typeof failureSchema>
+export type RunOptions = z.infer<typeof runOptionsSchema>
+export type Usage = z.infer<typeof usageSchema>
+
+export interface Actor {
+  type: 'user' | 'agent' | 'system'
+  id: string
+  wire?: string
+}
+
+/** All that a store and an operator can read, whatever happens to the body. */
+export interface Envelope {
+  v: 1
+  id: string
+  threadId: string
+  seq: number
+  tx: string
+  /** Milliseconds since 1970, by the clock of the server that wrote it. */
+  at: number
+  /** The driver's fence; 0 for a command. */
+  fence: number
+  runId?: string
+  legId?: string
+  kind: Kind
+  actor: Actor
+  cause?: string
+  keyId?: string
+  /** SHA-256 of the body's bytes. */
+  digest: string
+  link?: string
+}
+
+/** An entry as a store keeps it: the body is JSON text, never parsed and written again. */
+export interface Entry extends Envelope {
+  body: string
+}
+
+/** An entry with its body read. */
+export type Known<K extends Kind = Kind> = {
+  [P in K]: Omit<Envelope, 'kind'> & { kind: P; body: Body<P> }
+}[K]
+
+/** What a caller writes; the journal adds the rest. */
+export type Draft<K extends Kind = Kind> = {
+  [P in K]: { kind: P; body: Body<P>; runId?: string; legId?: string }
+}[K]
+
+export function draft<K extends Kind>(
+  kind: K,
+  body: Body<K>,
+  at: { runId?: string; legId?: string } = {},
+): Draft<K> {
+  return { kind, body, ...at } as unknown as Draft<K>
+}
+
+/** Reads a stored body. Entries of kinds and fields we no longer know still read: see docs/journal.md. */
+export function read(entry: Entry): Known {
+  return { ...entry, body: JSON.parse(entry.body) } as Known
+}

@@ -1,0 +1,126 @@
+/** The one table of what can go wrong, for every wire. docs/errors.md is kept equal to it by a test. */
+interface Row {
+  category: 'request' | 'state' | 'access' | 'provider' | 'tool' | 'agent' | 'store' | 'internal'
+  status: number
+  retryable: boolean
+  /** What a person is told when nothing more precise is known. */
+  sentence: string
+}
+
+const row = (
+  category: Row['category'],
+  status: number,
+  retryable: boolean,
+  sentence: string,
+): Row => ({ category, status, retryable, sentence })
+
+export const errors = {
+  invalid_json: row('request', 400, false, 'The body is not valid JSON. Send one JSON object.'),
+  invalid_encoding: row('request', 400, false, 'The body is not valid UTF-8. Encode it as UTF-8.'),
+  invalid_request: row('request', 400, false, 'The request is not valid. See the field it names.'),
+  invalid_id: row('request', 400, false, 'The id is not usable. Use 1 to 200 printable characters.'),
+  invalid_cursor: row('request', 400, false, 'The cursor is not one of ours. Start without one.'),
+  unsupported_media_type: row('request', 415, false, 'Send the body as application/json.'),
+  body_too_large: row('request', 413, false, 'The body is too large. Send less at once.'),
+  body_too_deep: row('request', 400, false, 'The JSON is nested too deeply. Flatten it.'),
+  not_found: row('request', 404, false, 'There is nothing at this address.'),
+  method_not_allowed: row('request', 405, false, 'This address does not take that method.'),
+  host_not_allowed: row('access', 421, false, 'This server answers to loopback names only.'),
+  unauthenticated: row('access', 401, false, 'Say who you are: send a valid API key.'),
+  forbidden: row('access', 403, false, 'You may not do this.'),
+
+  thread_not_found: row('state', 404, false, 'There is no such chat.'),
+  thread_exists: row('state', 409, false, 'A chat with this id exists already.'),
+  thread_damaged: row('store', 500, false, 'This chat is damaged on disk and was closed.'),
+  run_not_found: row('state', 404, false, 'There is no such interaction in this chat.'),
+  ask_not_found: row('state', 404, false, 'There is no such approval in this interaction.'),
+  agent_not_found: row('state', 404, false, 'There is no such agent.'),
+  thread_busy: row('state', 409, true, 'The chat is busy with another interaction.'),
+  thread_waiting: row('state', 409, false, 'The chat waits for an answer first.'),
+  ask_settled: row('state', 400, false, 'This approval was already decided.'),
+  run_ended: row('state', 409, false, 'This interaction has already ended.'),
+  run_not_failed: row('state', 409, false, 'Only a failed interaction can be run again.'),
+  run_superseded: row('state', 409, false, 'A later interaction took the place of this one.'),
+  idempotency_mismatch: row(
+    'state',
+    422,
+    false,
+    'This Idempotency-Key was used with another request. Use a new key.',
+  ),
+
+  journal_conflict: row('state', 409, true, 'Something changed in the meantime. Try again.'),
+  store_unavailable: row('store', 503, true, 'Storage is not available. Try again shortly.'),
+  overloaded: row('internal', 503, true, 'The server is at its limit. Try again shortly.'),
+  stopping: row('internal', 503, true, 'The server is stopping. Try again shortly.'),
+
+  network: row('provider', 502, true, 'The model could not be reached.'),
+  rate_limit: row('provider', 429, true, 'The model provider asks us to slow down.'),
+  model_overloaded: row('provider', 503, true, 'The model provider is overloaded.'),
+  stream_cut: row('provider', 502, true, 'The model stopped in the middle of its answer.'),
+  authentication: row('provider', 502, false, 'The model provider refused our key.'),
+  model_request: row('provider', 502, false, 'The model provider refused the request.'),
+  agent_failed: row('agent', 500, false, 'The agent failed.'),
+  agent_not_deterministic: row(
+    'agent',
+    500,
+    false,
+    'The agent asked for something else than before the restart.',
+  ),
+  too_many_steps: row('agent', 500, false, 'The agent took more steps than it may.'),
+  tool_failed: row('tool', 500, false, 'The tool failed.'),
+  tool_timeout: row('tool', 504, true, 'The tool took too long.'),
+  ask_timeout: row('state', 409, false, 'Nobody answered in time.'),
+  internal: row('internal', 500, false, 'Something went wrong on our side.'),
+} as const satisfies Record<string, Row>
+
+export type ErrorCode = keyof typeof errors
+
+export interface ErrorDetails {
+  cause?: unknown
+  /** The part of the request that is wrong, as a path: `body.user_message`. */
+  field?: string
+  /** Seconds until a new try makes sense. */
+  retryAfter?: number
+  /** More for the caller, shown as it is. */
+  data?: Record<string, unknown>
+}
+
+export class RuntimeError extends Error {
+  readonly code: ErrorCode
+  readonly field: string | undefined
+  readonly retryAfter: number | undefined
+  readonly data: Record<string, unknown> | undefined
+
+  constructor(code: ErrorCode, message?: string, details: ErrorDetails = {}) {
+    super(message ?? errors[code].sentence, { cause: details.cause })
+    this.name = 'RuntimeError'
+    this.code = code
+    this.field = details.field
+    this.retryAfter = details.retryAfter
+    this.data = details.data
+  }
+
+  get status(): number {
+    return errors[this.code].status
+  }
+
+  get retryable(): boolean {
+    return errors[this.code].retryable
+  }
+}
+
+export function isRuntimeError(error: unknown, code?: ErrorCode): error is RuntimeError {
+  return error instanceof RuntimeError && (code === undefined || error.code === code)
+}
+
+/** Anything thrown, as something that may be told: unknown errors keep their cause for the log only. */
+export function toRuntimeError(error: unknown, code: ErrorCode = 'internal'): RuntimeError {
+  if (error instanceof RuntimeError) return error
+  return new RuntimeError(code, undefined, { cause: error })
+}
+
+/** What is written in the journal of an error: its code and a sentence that leaks nothing. */
+export function failureOf(error: unknown, code: ErrorCode = 'internal') {
+  const known = toRuntimeError(error, code)
+  return { code: known.code, message: known.message, retryable: known.retryable }
+}

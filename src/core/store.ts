@@ -1,0 +1,151 @@
+import type { AskKind, AskState, Entry, Envelope } from './entries.ts'
+import type { Tail } from './tail.ts'
+
+/**
+ * What core asks of a store, a bus and a queue. The store is the only one that may be believed:
+ * a bus may forget, a queue may lose, double or delay, and nothing is lost with them.
+ */
+export interface Store {
+  /**
+   * One transition: all entries or none, each given the thread's next seq, with their marks
+   * applied in the same atomic step. Resolves when it is durable.
+   * Rejects with `journal_conflict` when the fence is not the thread's newest or an expected fact
+   * is not so, with `thread_exists` when the entry that creates the thread names a taken client
+   * id, and with `store_unavailable` when nothing was written and the caller may try again.
+   */
+  append(threadId: string, entries: readonly NewEntry[], guard: Guard): Promise<Entry[]>
+
+  /** Entries with `after < seq`, oldest first, at most `limit` (default 1,000). Unknown: none. */
+  read(threadId: string, range?: { after?: number; limit?: number }): Promise<Entry[]>
+
+  /** The minted key of a client's id, if it is in use. */
+  locate(name: ThreadName): Promise<string | undefined>
+  thread(threadId: string): Promise<ThreadRow | undefined>
+  /** The newest first, by `updatedAt` then `threadId`; `cursor` is the previous page's `next`. */
+  threads(query: ThreadQuery): Promise<Page<ThreadRow>>
+  /** By deadline, soonest first. */
+  asks(query: AskQuery): Promise<Page<AskRow>>
+
+  /**
+   * Takes the thread's lease if it is free, lapsed, or already the holder's, by the store's own
+   * clock. Every claim gives a fence greater than all before it, also across restarts.
+   */
+  claim(threadId: string, holder: string, ttl: number): Promise<{ fence: number } | undefined>
+  /** Extends every lease of the holder that is still its own; the fences that are. */
+  renew(holder: string, ttl: number): Promise<Set<number>>
+  /** Gives the lease back; a stale fence does nothing. */
+  release(threadId: string, fence: number): Promise<void>
+
+  /** Threads that need a look: a leg to drive and no live lease, or a timer that is due. */
+  work(limit: number): Promise<{ threadIds: string[]; nextAt?: number }>
+
+  /** Removes the thread and all that was derived from it. The client id is free again. */
+  erase(threadId: string, guard: Guard): Promise<void>
+
+  /** Waits for what was accepted, then lets go of files and connections. */
+  close(): Promise<void>
+}
+
+/** An entry before the store has placed it. */
+export interface NewEntry extends Omit<Envelope, 'seq' | 'link'> {
+  body: string
+  marks?: Marks
+}
+
+/** What an entry changes in the indexes: stated by core, kept beside the entry, applied blindly. */
+export interface Marks {
+  /** Facts of the thread that guards can name; `null` removes one. */
+  facts?: Record<string, string | null>
+  /** Columns of the thread's row. The first entry of a thread brings all of them. */
+  thread?: Partial<ThreadRow>
+  /** A row of the inbox: whole when raised, the changed columns afterwards. */
+  ask?: Partial<AskRow> & { askId: string }
+  /** Times at which someone must look at the thread, by key; `null` stops one. */
+  timers?: Record<string, number | null>
+}
+
+/** The driver's guard is its fence; everyone else's is what they believe to be so. Both may be given. */
+export interface Guard {
+  fence?: number
+  expect?: readonly Expectation[]
+}
+
+/** `is: null` means that the fact must be absent. */
+export type Expectation = { fact: string; is: string | null } | { fact: string; not: string }
+
+export interface ThreadName {
+  tenant: string
+  owner: string
+  clientId: string
+}
+
+export interface ThreadRow extends ThreadName {
+  threadId: string
+  agent: string
+  title: string | null
+  createdAt: number
+  updatedAt: number
+  archived: boolean
+  status: 'idle' | 'running' | 'waiting'
+  /** The leg that is queued or being driven. */
+  leg: string | null
+}
+
+export interface AskRow {
+  askId: string
+  threadId: string
+  tenant: string
+  owner: string
+  runId: string
+  kind: AskKind
+  title: string
+  tool: string | null
+  audience: string[]
+  state: AskState
+  raisedAt: number
+  deadline: number
+  settledAt: number | null
+}
+
+export interface ThreadQuery {
+  tenant: string
+  owner: string
+  archived?: boolean
+  agent?: string
+  limit: number
+  cursor?: string
+}
+
+export interface AskQuery {
+  tenant: string
+  /** Absent: every owner of the tenant. */
+  owner?: string
+  state?: AskState
+  limit: number
+  cursor?: string
+}
+
+export interface Page<Row> {
+  rows: Row[]
+  next?: string
+}
+
+/** Carries the live tails and the news that a thread has new entries. */
+export interface Bus {
+  /** The thread's live tail, shared by its driver and its readers on this server. */
+  tail(threadId: string): Tail
+  /** Tells every server that the thread has entries up to `seq`. */
+  ring(threadId: string, seq: number): void
+  /** Called for rings of other servers too. The listener must not throw. */
+  listen(listener: (threadId: string, seq: number) => void): () => void
+  close(): Promise<void>
+}
+
+/** Rings doorbells: a job only says *look at thread T*. */
+export interface Queue {
+  ring(threadId: string): void
+  /** Rings at a time; a later call for the same thread may bring it forward. */
+  ringAt(threadId: string, at: number): void
+  /** Calls the worker for each thread rung, one call per thread at a time, until aborted. */
+  serve(worker: (threadId: string) => Promise<void>, signal: AbortSignal): Promise<void>
+}
