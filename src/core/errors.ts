@@ -18,7 +18,12 @@ export const errors = {
   invalid_json: row('request', 400, false, 'The body is not valid JSON. Send one JSON object.'),
   invalid_encoding: row('request', 400, false, 'The body is not valid UTF-8. Encode it as UTF-8.'),
   invalid_request: row('request', 400, false, 'The request is not valid. See the field it names.'),
-  invalid_id: row('request', 400, false, 'The id is not usable. Use 1 to 200 printable characters.'),
+  invalid_id: row(
+    'request',
+    400,
+    false,
+    'The id is not usable. Use 1 to 200 printable characters.',
+  ),
   invalid_cursor: row('request', 400, false, 'The cursor is not one of ours. Start without one.'),
   unsupported_media_type: row('request', 415, false, 'Send the body as application/json.'),
   body_too_large: row('request', 413, false, 'The body is too large. Send less at once.'),

@@ -1,0 +1,128 @@
+import type { Piece } from './agent.ts'
+
+/**
+ * The live tail of one thread: the pieces written since its last durable entry. A piece is kept
+ * until the message it belongs to is an entry, so a reader that comes late misses nothing.
+ */
+export class Tail {
+  /** The driver that writes, the run it writes for, and the seq the offsets count from. */
+  fence = 0
+  runId = ''
+  seq = 0
+  readonly pieces: Held[] = []
+  readonly #readers = new Set<TailReader>()
+  #scheduled = false
+
+  /** A new driver: what an earlier one had not finished will never be. */
+  begin(fence: number, runId: string, seq: number): void {
+    this.fence = fence
+    this.runId = runId
+    this.#rebase(seq, () => false)
+  }
+
+  push(piece: Piece): void {
+    this.pieces.push({ piece, frames: undefined })
+    this.wake()
+  }
+
+  /** Entries up to `seq` are durable; `closed` are the ids that need no pieces any more. */
+  commit(seq: number, closed?: ReadonlySet<string>): void {
+    if (seq <= this.seq) return
+    this.#rebase(seq, (id) => closed !== undefined && !closed.has(id))
+    this.wake()
+  }
+
+  reader(): TailReader {
+    const reader = new TailReader(this, () => this.#readers.delete(reader))
+    this.#readers.add(reader)
+    return reader
+  }
+
+  get readers(): number {
+    return this.#readers.size
+  }
+
+  /** Wakes all readers that wait, once per turn of the event loop however much is pushed. */
+  wake(): void {
+    if (this.#scheduled || this.#readers.size === 0) return
+    this.#scheduled = true
+    setImmediate(() => {
+      this.#scheduled = false
+      for (const reader of this.#readers) reader.wake()
+    })
+  }
+
+  #rebase(seq: number, open: (id: string) => boolean): void {
+    for (const reader of this.#readers) reader.rebase(this.pieces, open)
+    let kept = 0
+    for (const held of this.pieces) {
+      if (!open(held.piece.id)) continue
+      held.frames = undefined // their cursors change with the seq they follow
+      this.pieces[kept++] = held
+    }
+    this.pieces.length = kept
+    this.seq = seq
+  }
+}
+
+/** A piece with the frames already made of it, one per dialect, shared by all readers. */
+export interface Held {
+  piece: Piece
+  frames: Map<string, string> | undefined
+}
+
+/** A reader's place in the tail, and how much it was shown of what is still open. */
+export class TailReader {
+  readonly tail: Tail
+  /** Pieces taken since `tail.seq`. */
+  offset = 0
+  /** Characters shown of messages whose remaining pieces this reader was too slow to take. */
+  readonly partial = new Map<string, number>()
+  readonly close: () => void
+  #wake: (() => void) | undefined
+  #woken = false
+
+  constructor(tail: Tail, close: () => void) {
+    this.tail = tail
+    this.close = () => {
+      close()
+      this.wake()
+    }
+  }
+
+  wake(): void {
+    this.#woken = true
+    this.#wake?.()
+  }
+
+  /** Resolves at the next `wake()`, or at once if there was one since the last wait. */
+  async wait(): Promise<void> {
+    if (!this.#woken) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    this.#wake = undefined
+    this.#woken = false
+  }
+
+  rebase(pieces: readonly Held[], open: (id: string) => boolean): void {
+    let kept = 0
+    const behind = this.offset < pieces.length
+    for (let i = 0; i < pieces.length; i++) {
+      const { id, text } = pieces[i]!.piece
+      const stays = open(id)
+      if (i < this.offset) {
+        if (stays) kept++
+        else if (behind) this.partial.set(id, (this.partial.get(id) ?? 0) + text.length)
+      }
+    }
+    // Only messages with pieces that were missed count as shown in part.
+    if (behind && this.partial.size > 0) {
+      const missed = new Set<string>()
+      for (let i = this.offset; i < pieces.length; i++) missed.add(pieces[i]!.piece.id)
+      for (const id of this.partial.keys()) if (!missed.has(id)) this.partial.delete(id)
+    }
+    this.offset = kept
+  }
+}
