@@ -6,7 +6,7 @@ import { messageSchema } from './messages.ts'
  * bytes. What happened on a thread is the sequence of its entries and nothing else.
  */
 const id = z.string().min(1)
-const json = z.unknown()
+const json = z.unknown().optional()
 const when = z.number().int().nonnegative()
 
 export const failureSchema = z.object({

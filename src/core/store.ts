@@ -28,9 +28,15 @@ export interface Store {
 
   /**
    * Takes the thread's lease if it is free, lapsed, or already the holder's, by the store's own
-   * clock. Every claim gives a fence greater than all before it, also across restarts.
+   * clock; with `force`, from whoever has it. Every claim gives a fence greater than all before it,
+   * also across restarts.
    */
-  claim(threadId: string, holder: string, ttl: number): Promise<{ fence: number } | undefined>
+  claim(
+    threadId: string,
+    holder: string,
+    ttl: number,
+    force?: boolean,
+  ): Promise<{ fence: number } | undefined>
   /** Extends every lease of the holder that is still its own; the fences that are. */
   renew(holder: string, ttl: number): Promise<Set<number>>
   /** Gives the lease back; a stale fence does nothing. */

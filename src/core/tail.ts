@@ -25,11 +25,25 @@ export class Tail {
     this.wake()
   }
 
-  /** Entries up to `seq` are durable; `closed` are the ids that need no pieces any more. */
+  /**
+   * Entries up to `seq` are durable. `closed` are the messages and calls that need no pieces any
+   * more; without it, all of them.
+   */
   commit(seq: number, closed?: ReadonlySet<string>): void {
     if (seq <= this.seq) return
-    this.#rebase(seq, (id) => closed !== undefined && !closed.has(id))
+    this.#rebase(
+      seq,
+      ({ id, messageId }) =>
+        closed !== undefined &&
+        !closed.has(id) &&
+        (messageId === undefined || !closed.has(messageId)),
+    )
     this.wake()
+  }
+
+  /** What is being written now. */
+  open(): Set<string> {
+    return new Set(this.pieces.map((held) => held.piece.id))
   }
 
   reader(): TailReader {
@@ -52,11 +66,11 @@ export class Tail {
     })
   }
 
-  #rebase(seq: number, open: (id: string) => boolean): void {
+  #rebase(seq: number, open: (piece: Piece) => boolean): void {
     for (const reader of this.#readers) reader.rebase(this.pieces, open)
     let kept = 0
     for (const held of this.pieces) {
-      if (!open(held.piece.id)) continue
+      if (!open(held.piece)) continue
       held.frames = undefined // their cursors change with the seq they follow
       this.pieces[kept++] = held
     }
@@ -76,8 +90,8 @@ export class TailReader {
   readonly tail: Tail
   /** Pieces taken since `tail.seq`. */
   offset = 0
-  /** Characters shown of messages whose remaining pieces this reader was too slow to take. */
-  readonly partial = new Map<string, number>()
+  /** Characters shown of each message that became an entry, until the reader has that entry. */
+  readonly shown = new Map<string, number>()
   readonly close: () => void
   #wake: (() => void) | undefined
   #woken = false
@@ -106,22 +120,13 @@ export class TailReader {
     this.#woken = false
   }
 
-  rebase(pieces: readonly Held[], open: (id: string) => boolean): void {
+  /** The tail starts anew: pieces of what stays open keep their order, the others are gone. */
+  rebase(pieces: readonly Held[], open: (piece: Piece) => boolean): void {
     let kept = 0
-    const behind = this.offset < pieces.length
-    for (let i = 0; i < pieces.length; i++) {
-      const { id, text } = pieces[i]!.piece
-      const stays = open(id)
-      if (i < this.offset) {
-        if (stays) kept++
-        else if (behind) this.partial.set(id, (this.partial.get(id) ?? 0) + text.length)
-      }
-    }
-    // Only messages with pieces that were missed count as shown in part.
-    if (behind && this.partial.size > 0) {
-      const missed = new Set<string>()
-      for (let i = this.offset; i < pieces.length; i++) missed.add(pieces[i]!.piece.id)
-      for (const id of this.partial.keys()) if (!missed.has(id)) this.partial.delete(id)
+    for (let i = 0; i < this.offset && i < pieces.length; i++) {
+      const { piece } = pieces[i]!
+      if (open(piece)) kept++
+      else this.shown.set(piece.id, (this.shown.get(piece.id) ?? 0) + piece.text.length)
     }
     this.offset = kept
   }

@@ -1,0 +1,7 @@
+// `npm run build`: the same dist/ that `npm start` makes, assets and stamp included.
+import './node-version.mjs'
+
+import { prepare } from './prepare.mjs'
+import { main } from './run.mjs'
+
+await main(() => prepare({ tools: true }))

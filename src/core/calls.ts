@@ -1,0 +1,263 @@
+import type { Bench } from './effects.ts'
+import { effectKey } from './effects.ts'
+import { type Ask, type Draft, draft } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import { type Execution, execute } from './execute.ts'
+import type { AskRecord, EffectRecord } from './fold.ts'
+import { LegStop } from './leg.ts'
+import { type CallPart, callsOf, toolText } from './messages.ts'
+import { callDigest, judge, type PolicyRule } from './policy.ts'
+import { defaultToolTimeout, jsonSchemaOf, type Tool } from './tool.ts'
+
+export interface Toolbox {
+  agent: string
+  tools: ReadonlyMap<string, Tool>
+  policy: readonly PolicyRule[]
+  /** How many calls of one step run at once. */
+  parallel: number
+  /** An outcome that was kept while the store was away. */
+  evidence: (effectId: string) => Promise<unknown>
+}
+
+/** What is to be done with one call. */
+type Plan =
+  | { do: 'say'; text: string; failed: boolean; also: Draft[] }
+  | { do: 'run'; execution: Execution }
+  | { do: 'raise'; ask: () => Promise<Ask> }
+  | { do: 'look'; execution: Execution; record: EffectRecord }
+  | { do: 'wait' }
+
+/** Guarded tool calls of one leg: each by the policy, the answers of people, and the ledger. */
+export function toolCaller(box: Toolbox, bench: Bench) {
+  const { leg, channel } = bench
+
+  return async (calls: readonly CallPart[]): Promise<void> => {
+    const open = calls.filter(
+      (call) => !bench.messages.some((one) => one.role === 'tool' && one.callId === call.callId),
+    )
+    let parked = false
+    const raise = async (asks: Promise<Ask>[]): Promise<void> => {
+      if (asks.length === 0) return
+      const ready = await Promise.all(asks)
+      await channel.commit(...ready.map((ask) => draft('ask.raised', { ask })))
+      parked = true
+    }
+    const act = async (call: CallPart, plan: Plan): Promise<void> => {
+      leg.signal.throwIfAborted()
+      if (plan.do === 'wait') parked = true
+      else if (plan.do === 'raise') await raise([plan.ask()])
+      else if (plan.do === 'run') await execute(plan.execution, bench)
+      else if (plan.do === 'look') await act(call, await lookAt(plan, call, box, bench))
+      else {
+        const message = toolText(bench.newId('msg'), call, plan.text, plan.failed)
+        channel.write(...plan.also, draft('message.added', { message, for: 'both' }))
+        bench.messages.push(message)
+      }
+    }
+    // What needs a person is asked at once and together, while the rest already runs.
+    const plans = open.map((call) => [call, planFor(call, box, bench)] as const)
+    const asks = plans.flatMap(([, plan]) => (plan.do === 'raise' ? [plan.ask()] : []))
+    const rest = plans.filter(([, plan]) => plan.do !== 'raise')
+    const results = await Promise.allSettled([raise(asks), inParallel(rest, box.parallel, act)])
+    for (const result of results) if (result.status === 'rejected') throw result.reason
+    if (parked) throw new LegStop('parked')
+  }
+}
+
+async function inParallel(
+  plans: readonly (readonly [CallPart, Plan])[],
+  most: number,
+  act: (call: CallPart, plan: Plan) => Promise<void>,
+): Promise<void> {
+  const rest = plans.values()
+  const workers = Array.from({ length: Math.min(most, plans.length) }, async () => {
+    for (const [call, plan] of rest) await act(call, plan)
+  })
+  const results = await Promise.allSettled(workers)
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
+  const { leg, clock } = bench
+  const { state } = leg.thread
+  const tool = box.tools.get(call.name)
+  if (!tool) return say(`There is no tool named ${call.name}.`)
+  const given = parseInput(call.input, tool)
+  if ('problem' in given) return say(given.problem)
+
+  const place = placeOf(call, bench)
+  const { key, effectId } = effectKey(leg.runId, place.messageId, 'call', place.index)
+  const record = state.effects.get(effectId)
+  const approval = askOf(bench, `call:${call.callId}`)
+  const input = approval?.answer?.input ?? given.input
+  const digest = callDigest(tool, input)
+  const execution: Execution = {
+    call,
+    tool,
+    input,
+    intent: {
+      effectId,
+      effect: 'tool',
+      name: tool.name,
+      callId: call.callId,
+      key,
+      digest,
+      attempt: (record?.intent.attempt ?? 0) + 1,
+      input,
+      timeout: tool.timeout ?? defaultToolTimeout,
+      idempotent: tool.idempotent ?? false,
+      ...(approval && { askId: approval.ask.askId }),
+    },
+  }
+  const go = (): Plan =>
+    record?.state === 'unknown' && !tool.idempotent
+      ? { do: 'look', execution, record }
+      : { do: 'run', execution }
+
+  if (approval) return afterAnswer(approval, execution, go)
+  if (record) return go() // it was allowed when it was begun
+  const verdict = judge(box.policy, { tool, agent: box.agent, input }, state, clock.now())
+  if (verdict.decision === 'allow') return go()
+  if (verdict.decision === 'deny')
+    return say(`This call is not allowed${verdict.reason ? `: ${verdict.reason}` : '.'}`)
+  return {
+    do: 'raise',
+    ask: async () => ({
+      askId: bench.newId('ask'),
+      kind: 'approval',
+      title: tool.describe?.(input) ?? `Run ${tool.name}`,
+      step: leg.legId,
+      key: `call:${call.callId}`,
+      tool: tool.name,
+      callId: call.callId,
+      input,
+      digest,
+      schema: jsonSchemaOf(tool),
+      preview: await previewOf(tool, input, leg.signal),
+      deadline: clock.now() + verdict.timeout,
+      atTimeout: verdict.atTimeout,
+      ...(verdict.audience && { audience: verdict.audience }),
+    }),
+  }
+}
+
+const say = (text: string, failed = true, ...also: Draft[]): Plan => ({
+  do: 'say',
+  text,
+  failed,
+  also,
+})
+
+function afterAnswer(record: AskRecord, execution: Execution, go: () => Plan): Plan {
+  const { answer, ask } = record
+  if (!answer) return { do: 'wait' }
+  const reason = answer.reason ? `: ${answer.reason}` : '.'
+  switch (answer.state) {
+    case 'approved':
+      if (execution.intent.digest === (answer.digest ?? ask.digest)) return go()
+      return say('The tool changed after this call was approved. It was not run.')
+    case 'rejected':
+      return say(`The user rejected this call${reason}`)
+    case 'timeout':
+      return say('Nobody approved this call in time. It was not run.')
+    case 'answered':
+      return say(asText(answer.value), false)
+    case 'cancelled':
+      return say('This call was cancelled.')
+  }
+}
+
+/** After a crash: did it happen? Found out by the tool, by what was kept, or by a person. */
+async function lookAt(
+  { execution, record }: { execution: Execution; record: EffectRecord },
+  call: CallPart,
+  box: Toolbox,
+  bench: Bench,
+): Promise<Plan> {
+  const { leg, clock } = bench
+  const { tool, input, intent } = execution
+  const { effectId, effect, name } = intent
+  const about = { effectId, effect, name, callId: call.callId }
+  const key = `doubt:${effectId}:${record.intent.attempt}`
+  const asked = askOf(bench, key)
+  const happened = (output: string): Plan =>
+    say(output, false, draft('effect.done', { ...about, output }))
+  if (asked) {
+    const { answer } = asked
+    if (!answer) return { do: 'wait' }
+    if (answer.outcome === 'did_not') return { do: 'run', execution }
+    if (answer.outcome === 'happened') return happened(asText(answer.value ?? 'It was done.'))
+    const text =
+      'The server stopped during this call. Whether it happened is not known; it was skipped.'
+    const error = { code: 'tool_failed', message: text }
+    return say(text, true, draft('effect.failed', { ...about, error }))
+  }
+  // An earlier process, or what it called, may still be at it until then.
+  const until = record.at + (record.intent.timeout ?? defaultToolTimeout)
+  if (clock.now() < until) await clock.sleep(until - clock.now(), leg.signal)
+  const found = await tool.check?.(input, effectId, leg.signal).catch(() => undefined)
+  if (found?.happened) return happened(found.output)
+  if (found) return { do: 'run', execution }
+  const evidence = await box.evidence(effectId).catch(() => undefined)
+  return {
+    do: 'raise',
+    ask: async () => ({
+      askId: bench.newId('ask'),
+      kind: 'in_doubt',
+      title: `Did this happen? ${tool.describe?.(input) ?? tool.name}`,
+      step: leg.legId,
+      key,
+      tool: name,
+      callId: call.callId,
+      effectId,
+      input,
+      digest: intent.digest,
+      ...(evidence !== undefined && { evidence }),
+      deadline: clock.now() + 24 * 3_600_000,
+      atTimeout: 'reject',
+    }),
+  }
+}
+
+function askOf({ leg }: Bench, key: string): AskRecord | undefined {
+  for (const askId of leg.run.askIds) {
+    const record = leg.thread.state.asks.get(askId)
+    if (record?.ask.key === key) return record
+  }
+  return undefined
+}
+
+function placeOf(call: CallPart, bench: Bench): { messageId: string; index: number } {
+  const known = bench.leg.thread.state.calls.get(call.callId)
+  if (known) return known
+  for (const message of bench.messages) {
+    const index = callsOf(message).findIndex((one) => one.callId === call.callId)
+    if (index >= 0) return { messageId: message.id, index }
+  }
+  throw new RuntimeError('agent_failed', 'The agent made a call that no message of it holds.')
+}
+
+function parseInput(text: string, tool: Tool): { input: unknown } | { problem: string } {
+  let value: unknown
+  try {
+    value = JSON.parse(text === '' ? '{}' : text)
+  } catch {
+    return { problem: `The input of ${tool.name} is not valid JSON. Send one JSON object.` }
+  }
+  const parsed = tool.schema.safeParse(value)
+  if (parsed.success) return { input: parsed.data }
+  const issues = parsed.error.issues.slice(0, 5)
+  const list = issues.map((issue) => `${issue.path.join('.') || 'input'}: ${issue.message}`)
+  return { problem: `The input of ${tool.name} is not valid. ${list.join('; ')}` }
+}
+
+async function previewOf(tool: Tool, input: unknown, signal: AbortSignal): Promise<unknown> {
+  if (!tool.preview) return undefined
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(2_000)])
+  return await tool.preview(input, limit).catch(() => undefined)
+}
+
+export function asText(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value === undefined ? '' : JSON.stringify(value)
+}

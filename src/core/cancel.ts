@@ -1,0 +1,73 @@
+import type { NewId } from '../lib/ids.ts'
+import { asFolded, next, unfinished } from './ending.ts'
+import { type Actor, type Draft, draft } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import { ended, pendingAsks, type Run, type RunStatus, type ThreadState } from './fold.ts'
+import type { Expectation } from './store.ts'
+import { decide, type Thread } from './thread.ts'
+
+/** Cancels a run. Gives its status: `cancelled`, or `cancelling` while a leg comes to a stop. */
+export async function cancel(
+  thread: Thread,
+  runId: string,
+  newId: NewId,
+  actor: Actor,
+  reason?: string,
+): Promise<RunStatus> {
+  return await decide(thread, () => {
+    const { state } = thread
+    const run = state.runs.get(runId)
+    if (!run) throw new RuntimeError('run_not_found')
+    if (ended(run)) throw new RuntimeError('run_ended', undefined, { data: { status: run.status } })
+    if (run.status === 'cancelling') return { result: 'cancelling' }
+    const drafts = cancelDrafts(state, run, newId, reason)
+    const expect: Expectation[] = [
+      ...run.askIds.map((id) => asFolded(state, id)),
+      { fact: `run:${runId}`, is: run.status },
+      { fact: 'active', is: state.active },
+      { fact: 'joined', is: state.joined },
+    ]
+    const result = drafts.some(({ kind }) => kind === 'run.cancelled') ? 'cancelled' : 'cancelling'
+    return { drafts, writing: { guard: { expect }, actor }, result }
+  })
+}
+
+/**
+ * Open asks are cancelled with the run. A run that no leg works on ends at once; otherwise from
+ * now on the store refuses to begin anything for it, and its driver, or the timer, writes the end.
+ */
+export function cancelDrafts(
+  state: ThreadState,
+  run: Run,
+  newId: NewId,
+  reason?: string,
+  ...settled: string[]
+): Draft[] {
+  const { runId } = run
+  const why = reason === undefined ? {} : { reason }
+  const asks = pendingAsks(state, run)
+    .filter(({ ask }) => !settled.includes(ask.askId))
+    .map(({ ask }) => draft('ask.answered', { askId: ask.askId, state: 'cancelled' }, { runId }))
+  const cancelling = draft('run.cancelling', why, { runId })
+  if (run.status === 'running') return [cancelling, ...asks]
+  const follower = state.active === runId ? next({ state, newId }) : []
+  return [cancelling, ...asks, draft('run.cancelled', why, { runId }), ...follower]
+}
+
+/** Writes the end of a run whose driver did not stop in time, and stops that driver for good. */
+export async function finishCancel(thread: Thread, fence: number, newId: NewId): Promise<void> {
+  await decide(thread, () => {
+    const { state } = thread
+    const run = state.active === null ? undefined : state.runs.get(state.active)
+    if (run?.status !== 'cancelling') return { result: undefined }
+    const at = { runId: run.runId, legId: run.legId }
+    const ending = [...unfinished(state, run), draft('run.cancelled', {})]
+    const drafts = [...ending.map((one) => ({ ...at, ...one })), ...next({ state, newId })]
+    const expect: Expectation[] = [
+      { fact: `run:${run.runId}`, is: 'cancelling' },
+      { fact: 'joined', is: state.joined },
+    ]
+    const actor: Actor = { type: 'system', id: 'timer' }
+    return { drafts, writing: { guard: { fence, expect }, actor }, result: undefined }
+  })
+}

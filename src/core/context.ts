@@ -1,0 +1,64 @@
+import type { Agent, AgentContext, Question } from './agent.ts'
+import { type Toolbox, toolCaller } from './calls.ts'
+import type { Bench } from './effects.ts'
+import { modelCaller } from './effects.ts'
+import { type Answer, type Ask, draft } from './entries.ts'
+import { LegStop } from './leg.ts'
+import type { Model, ToolSpec } from './model.ts'
+import { defaultAskTimeout } from './policy.ts'
+import type { RetryRule } from './retry.ts'
+import { jsonSchemaOf } from './tool.ts'
+
+export interface AgentSetup {
+  agent: Agent
+  model: Model
+  toolbox: Toolbox
+  retry: RetryRule
+}
+
+/** Everything an agent may touch during a leg, each of it behind the ledger. */
+export function contextOf({ model, toolbox, retry }: AgentSetup, bench: Bench): AgentContext {
+  const { leg } = bench
+  const tools = [...toolbox.tools.values()].map(
+    (tool): ToolSpec => ({
+      name: tool.name,
+      description: tool.description,
+      parameters: jsonSchemaOf(tool),
+    }),
+  )
+  return {
+    threadId: leg.thread.threadId,
+    runId: leg.runId,
+    legId: leg.legId,
+    signal: leg.signal,
+    options: leg.run.options,
+    newId: bench.newId,
+    tools,
+    messages: () => bench.messages,
+    state: () => leg.thread.state.states.get(leg.run.agent),
+    model: modelCaller(model, retry, bench),
+    call: toolCaller(toolbox, bench),
+    ask: (question) => ask(question, bench),
+  }
+}
+
+async function ask(question: Question, { leg, channel, clock, newId }: Bench): Promise<Answer> {
+  const { timeout = defaultAskTimeout, key, ...rest } = question
+  for (const askId of leg.run.askIds) {
+    const record = leg.thread.state.asks.get(askId)
+    if (record?.ask.key !== key) continue
+    if (record.answer) return record.answer
+    throw new LegStop('parked')
+  }
+  const deadline = clock.now() + timeout
+  const asked: Ask = {
+    atTimeout: 'reject',
+    ...rest,
+    askId: newId('ask'),
+    step: leg.legId,
+    key,
+    deadline,
+  }
+  await channel.commit(draft('ask.raised', { ask: asked }))
+  throw new LegStop('parked')
+}

@@ -1,0 +1,103 @@
+import type { NewId } from '../lib/ids.ts'
+import type { Channel } from './channel.ts'
+import { type Draft, draft } from './entries.ts'
+import { failureOf, isRuntimeError } from './errors.ts'
+import { ended, pendingAsks, type Run, type ThreadState } from './fold.ts'
+import { type Leg, LegStop } from './leg.ts'
+import type { Expectation } from './store.ts'
+
+/**
+ * Ends a leg in one transition: the run is done, failed, cancelled, waiting for people, or goes on
+ * in another leg. Whatever commands came meanwhile are folded first; if one slips in, it looks again.
+ */
+export async function endOf(leg: Leg, channel: Channel, error?: unknown): Promise<void> {
+  const stop = error instanceof LegStop ? error.why : undefined
+  if (stop === 'lost') return
+  const { thread, lease, run } = leg
+  // What was written last goes into the same transition: one sync less for every run.
+  const rest = await channel.take()
+  for (;;) {
+    if (ended(run) || run.legId !== leg.legId) return // somebody else ended it
+    const { drafts, expect } = ending(leg, error, rest)
+    const placed = drafts.map((one) => ({ runId: leg.runId, legId: leg.legId, ...one }))
+    const guard = { fence: lease.fence, expect }
+    try {
+      await channel.away(() => thread.commit([...rest, ...placed], { guard, actor: leg.actor }))
+      return
+    } catch (conflict) {
+      if (!isRuntimeError(conflict, 'journal_conflict')) throw conflict
+      if (conflict.data && 'fence' in conflict.data) return
+      await thread.sync()
+    }
+  }
+}
+
+function ending(
+  leg: Leg,
+  error: unknown,
+  rest: Draft[],
+): { drafts: Draft[]; expect: Expectation[] } {
+  const { thread, runId, run } = leg
+  const { state } = thread
+  const open = () => unfinished(state, run, rest)
+  const as = (status: Run['status']): Expectation => ({ fact: `run:${runId}`, is: status })
+  const stop = error instanceof LegStop ? error.why : undefined
+  if (run.status === 'cancelling' || stop === 'cancelled') {
+    const drafts = [...open(), draft('run.cancelled', {}), ...next({ state, newId: leg.newId })]
+    return { drafts, expect: [as('cancelling'), sameLine(state)] }
+  }
+  // A leg that ends before its start is written is still queued.
+  const running = as(rest.some((one) => one.kind === 'run.started') ? 'queued' : 'running')
+  if (stop === 'handover') {
+    return { drafts: [...open(), queueAgain(leg, 'recover')], expect: [running] }
+  }
+  if (stop === 'parked') {
+    const expect = [running, ...run.askIds.map((id) => asFolded(state, id))]
+    const askIds = pendingAsks(state, run).map(({ ask }) => ask.askId)
+    if (askIds.length > 0) return { drafts: [draft('run.waiting', { askIds })], expect }
+    return { drafts: [queueAgain(leg, 'answers')], expect }
+  }
+  const last =
+    error === undefined
+      ? draft('run.completed', {})
+      : draft('run.failed', { error: failureOf(error, 'agent_failed') })
+  const drafts = [...open(), last, ...next({ state, newId: leg.newId })]
+  return { drafts, expect: [running, sameLine(state)] }
+}
+
+const sameLine = (state: ThreadState): Expectation => ({ fact: 'joined', is: state.joined })
+
+export function asFolded(state: ThreadState, askId: string): Expectation {
+  const record = state.asks.get(askId)
+  return { fact: `ask:${askId}`, is: record?.answer?.state ?? 'pending' }
+}
+
+/** Intents of this run that nobody will report on any more, and the texts they had begun. */
+export function unfinished(state: ThreadState, run: Run, rest: readonly Draft[] = []): Draft[] {
+  const drafts: Draft[] = []
+  const reported = new Set(rest.map((one) => ('effectId' in one.body ? one.body.effectId : '')))
+  for (const effectId of run.effectIds) {
+    const record = state.effects.get(effectId)
+    if (record?.state !== 'intended' || reported.has(effectId)) continue
+    const { effect, name, callId, messageId } = record.intent
+    drafts.push(
+      draft('effect.unknown', { effectId, effect, name, ...(callId !== undefined && { callId }) }),
+    )
+    if (messageId !== undefined && !state.messages.has(messageId)) {
+      drafts.push(draft('message.retracted', { ids: [messageId], why: 'interrupted' }))
+    }
+  }
+  return drafts
+}
+
+/** The next in line gets the thread in the same transition that frees it. */
+export function next({ state, newId }: { state: ThreadState; newId: NewId }): Draft[] {
+  const runId = state.line[0]
+  const run = runId === undefined ? undefined : state.runs.get(runId)
+  if (!run) return []
+  const { agent } = run
+  return [draft('run.queued', { agent, why: 'next' }, { runId: run.runId, legId: newId('leg') })]
+}
+
+export const queueAgain = (leg: Leg, why: 'answers' | 'recover'): Draft =>
+  draft('run.queued', { agent: leg.run.agent, why }, { legId: leg.newId('leg') })

@@ -1,0 +1,119 @@
+import type { Bench } from './effects.ts'
+import { type Body, draft } from './entries.ts'
+import { failureOf, RuntimeError } from './errors.ts'
+import { type CallPart, toolText } from './messages.ts'
+import { defaultToolTimeout, type Tool } from './tool.ts'
+
+export interface Execution {
+  call: CallPart
+  tool: Tool
+  input: unknown
+  intent: Body<'effect.intended'>
+}
+
+/** Milliseconds a tool has to come back after it was told to stop. */
+const stopGrace = 2_000
+/** Characters of a result that are kept. */
+const resultLimit = 1_000_000
+
+type Outcome = { output: string } | { thrown: unknown } | undefined
+
+/** One tool call through the ledger: intent durable before, outcome after (I4). */
+export async function execute({ call, tool, input, intent }: Execution, bench: Bench) {
+  const { leg, channel, clock } = bench
+  const { effectId, effect, name, callId } = intent
+  const about = { effectId, effect, name, ...(callId !== undefined && { callId }) }
+  await channel.commit(draft('effect.intended', intent))
+  await leg.lease.hold()
+  if (leg.signal.aborted) {
+    channel.write(draft('effect.failed', { ...about, error: notBegun }))
+    throw leg.signal.reason
+  }
+
+  const timeout = tool.timeout ?? defaultToolTimeout
+  const late = new AbortController()
+  const over = new AbortController()
+  clock.sleep(timeout, over.signal).then(
+    () => late.abort(),
+    () => {},
+  )
+  const signal = AbortSignal.any([leg.signal, late.signal])
+  const write = (text: string) => {
+    if (text !== '') channel.piece({ kind: 'output', id: call.callId, name, text })
+  }
+  const running: Promise<Outcome> = Promise.resolve()
+    .then(() => tool.run(input, { signal, effectId, write }))
+    .then(
+      (value) => ({ output: cut(value) }),
+      (thrown: unknown) => ({ thrown }),
+    )
+  const outcome = await Promise.race([running, gaveUp(signal, bench, over.signal)])
+  over.abort()
+  bench.crash('effect.ran')
+
+  if (outcome && 'output' in outcome) {
+    const { output } = outcome
+    const message = toolText(bench.newId('msg'), call, output)
+    channel.write(draft('effect.done', { ...about, output }))
+    channel.write(draft('message.added', { message, for: 'both' }))
+    bench.messages.push(message)
+    return
+  }
+  if (leg.signal.aborted) {
+    // It was told to stop and did, or it may still be at it: then its outcome is taken later.
+    if (outcome) channel.write(draft('effect.failed', { ...about, error: stopped }))
+    else {
+      channel.write(draft('effect.unknown', about))
+      settleLate(running, about, bench)
+    }
+    throw leg.signal.reason
+  }
+  const error = late.signal.aborted
+    ? new RuntimeError('tool_timeout', `It took longer than ${timeout / 1000} s and was stopped.`)
+    : outcome?.thrown
+  const text = `Error executing tool: ${error instanceof Error ? error.message : String(error)}`
+  const message = toolText(bench.newId('msg'), call, text.slice(0, resultLimit), true)
+  const failure = failureOf(error, 'tool_failed')
+  channel.write(draft('effect.failed', { ...about, error: { ...failure, message: text } }))
+  channel.write(draft('message.added', { message, for: 'both' }))
+  bench.messages.push(message)
+}
+
+const notBegun = { code: 'cancelled', message: 'Stopped before it began.' }
+const stopped = { code: 'cancelled', message: 'Stopped while it was running.' }
+
+/** Resolves a while after the signal fired, for tools that do not listen. */
+async function gaveUp(signal: AbortSignal, { clock }: Bench, over: AbortSignal) {
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    over.addEventListener('abort', () => resolve(), { once: true })
+  })
+  if (!over.aborted) await clock.sleep(stopGrace, over).catch(() => {})
+  return undefined
+}
+
+/** The outcome of an effect that was begun is taken even after its run has ended. */
+function settleLate(
+  running: Promise<Outcome>,
+  about: Pick<Body<'effect.done'>, 'effectId' | 'effect' | 'name' | 'callId'>,
+  { leg }: Bench,
+): void {
+  const { thread, runId, legId } = leg
+  void running.then(async (outcome) => {
+    if (!outcome) return
+    const settled =
+      'output' in outcome
+        ? draft('effect.done', { ...about, output: outcome.output }, { runId, legId })
+        : draft('effect.failed', { ...about, error: stopped }, { runId, legId })
+    const expect = [{ fact: `effect:${about.effectId}`, is: 'unknown' }]
+    const actor = { type: 'system', id: 'late' } as const
+    await thread.commit([settled], { guard: { expect }, actor }).catch(() => {})
+  })
+}
+
+function cut(value: unknown): string {
+  const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
+  if (text.length <= resultLimit) return text
+  return `${text.slice(0, resultLimit)}\n(cut: ${text.length - resultLimit} more characters)`
+}

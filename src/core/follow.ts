@@ -1,0 +1,91 @@
+import type { Known } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import type { Held } from './tail.ts'
+import type { Thread } from './thread.ts'
+
+/**
+ * A place in a thread: `seq`; `seq~n`, when only n frames of the next entry were sent;
+ * `seq.fence.offset`, that many pieces into the live tail after `seq`.
+ */
+export interface Cursor {
+  seq: number
+  frames: number
+  fence: number
+  offset: number
+}
+
+export function parseCursor(text: string): Cursor {
+  const match = /^(\d{1,15})(?:~(\d{1,6})|\.(\d{1,16})\.(\d{1,9}))?$/.exec(text)
+  if (!match) throw new RuntimeError('invalid_cursor', undefined, { field: 'after' })
+  const [, seq, frames = 0, fence = 0, offset = 0] = match
+  return { seq: Number(seq), frames: Number(frames), fence: Number(fence), offset: Number(offset) }
+}
+
+export const cursorAt = (seq: number): Cursor => ({ seq, frames: 0, fence: 0, offset: 0 })
+
+export type Step =
+  /** `shown`: characters of a message that this reader already had as pieces. */
+  | { type: 'entry'; entry: Known; skip: number; shown: ReadonlyMap<string, number> }
+  /** Pieces `from`, `from + 1`, ... of the tail after `seq`. */
+  | { type: 'pieces'; runId: string; seq: number; fence: number; from: number; pieces: Held[] }
+  /** These were shown in part on an earlier connection and will be sent again from their start. */
+  | { type: 'retract'; seq: number; ids: string[] }
+  /** All there is for now has been given. */
+  | { type: 'idle' }
+
+/**
+ * The thread from a cursor on: entries, then the live tail, then what comes. Reads at the reader's
+ * pace and holds nothing for it; ends when the signal fires, never because the run does.
+ */
+export async function* follow(
+  thread: Thread,
+  from: Cursor,
+  signal: AbortSignal,
+): AsyncGenerator<Step, void, undefined> {
+  const { tail } = thread
+  const reader = tail.reader()
+  const leave = () => reader.wake()
+  signal.addEventListener('abort', leave)
+  let { seq, frames: skip } = from
+  let again = false
+  const same = from.fence === tail.fence && from.seq === tail.seq
+  if (same && from.offset <= tail.pieces.length) reader.offset = from.offset
+  else again = from.offset > 0 && from.fence === tail.fence
+  try {
+    while (!signal.aborted && !thread.erased) {
+      if (seq < thread.state.seq) {
+        const entries = await thread.entries(seq, 256)
+        if (entries.length === 0) return // erased
+        for (const entry of entries) {
+          yield { type: 'entry', entry, skip, shown: reader.shown }
+          seq = entry.seq
+          skip = 0
+          if (signal.aborted) return
+        }
+        if (seq >= thread.state.seq) reader.shown.clear()
+        continue
+      }
+      if (again) {
+        again = false
+        const ids = [...tail.open()]
+        if (ids.length > 0) yield { type: 'retract', seq, ids }
+        continue
+      }
+      if (tail.seq === seq && reader.offset < tail.pieces.length) {
+        const { runId, fence } = tail
+        const { offset } = reader
+        const pieces = tail.pieces.slice(offset, offset + 512)
+        reader.offset += pieces.length
+        yield { type: 'pieces', runId, seq, fence, from: offset, pieces }
+        continue
+      }
+      yield { type: 'idle' }
+      if (seq < thread.state.seq || (tail.seq === seq && reader.offset < tail.pieces.length))
+        continue
+      await reader.wait()
+    }
+  } finally {
+    signal.removeEventListener('abort', leave)
+    reader.close()
+  }
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '../lib/clock.ts'
+import type { NewId } from '../lib/ids.ts'
+import type { Actor } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import type { Run } from './fold.ts'
+import type { Thread } from './thread.ts'
+
+/** Why a leg stops before its agent is done. An ask that waits is `parked`. */
+export class LegStop extends Error {
+  readonly why: 'parked' | 'cancelled' | 'lost' | 'handover'
+  constructor(why: LegStop['why']) {
+    super(`leg ${why}`)
+    this.name = 'LegStop'
+    this.why = why
+  }
+}
+
+/** The right to drive, held by heartbeat. Effects start only well inside it (I4). */
+export interface Lease {
+  readonly fence: number
+  /** Resolves while the lease surely holds for a while yet; rejects when it was lost. */
+  hold(): Promise<void>
+}
+
+/** One uninterrupted stretch of work on a run. */
+export interface Leg {
+  readonly thread: Thread
+  readonly run: Run
+  readonly runId: string
+  readonly legId: string
+  readonly lease: Lease
+  readonly actor: Actor
+  readonly newId: NewId
+  /** Ends the leg's work: what it has begun is told to stop. */
+  readonly abort: AbortController
+  readonly signal: AbortSignal
+  /** Fires when the server itself is going: nothing more can be written. */
+  readonly closing: AbortSignal
+}
+
+export interface Heartbeat {
+  lease(fence: number): Lease
+  stop(): void
+}
+
+/**
+ * One heartbeat per server renews all its leases. What it knows of them is measured by the local
+ * monotonic clock from before each renewal was sent, so a process that slept knows that it did.
+ */
+export function heartbeat(renew: () => Promise<Set<number>>, ttl: number, clock: Clock): Heartbeat {
+  const ended = new AbortController()
+  let renewedAt = clock.monotonic()
+  let held: Set<number> | undefined
+  let renewing: Promise<void> | undefined
+
+  const beat = () => {
+    renewing ??= (async () => {
+      const sentAt = clock.monotonic()
+      held = await renew()
+      renewedAt = sentAt
+    })().finally(() => {
+      renewing = undefined
+    })
+    return renewing
+  }
+  const run = async () => {
+    while (!ended.signal.aborted) {
+      await clock.sleep(ttl / 3, ended.signal)
+      await beat().catch(() => {}) // hold() finds out before anything is done
+    }
+  }
+  run().catch(() => {})
+
+  return {
+    lease: (fence) => {
+      const claimedAt = clock.monotonic()
+      return {
+        fence,
+        async hold() {
+          const since = Math.max(claimedAt, held?.has(fence) ? renewedAt : 0)
+          if (clock.monotonic() < since + ttl / 2) return
+          await beat()
+          if (!held?.has(fence)) throw new LegStop('lost')
+          if (clock.monotonic() < renewedAt + ttl / 2) return
+          throw new RuntimeError('store_unavailable')
+        },
+      }
+    },
+    stop: () => ended.abort(),
+  }
+}

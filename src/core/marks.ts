@@ -1,0 +1,85 @@
+import type { Draft, Envelope } from './entries.ts'
+import { type ThreadState, titleFrom } from './fold.ts'
+import type { Marks } from './store.ts'
+
+/** Milliseconds a driver has to stop after a cancel; then anyone may write the end for it. */
+export const cancelGrace = 5_000
+
+/** What an entry changes in the store's indexes: the only place that knows facts by name. */
+export function marksOf(entry: Draft & Pick<Envelope, 'at'>, state: ThreadState): Marks {
+  const { at, runId = '', legId = '' } = entry
+  const thread = { updatedAt: at }
+  switch (entry.kind) {
+    case 'thread.created': {
+      const { body } = entry
+      const { threadId } = state
+      const row = { threadId, ...body, title: null, createdAt: at, updatedAt: at, archived: false }
+      return { thread: { ...row, status: 'idle', leg: null } }
+    }
+    case 'thread.head':
+      return { facts: { head: entry.body.runId } }
+    case 'thread.renamed':
+      return { thread: { ...thread, title: entry.body.title } }
+    case 'thread.archived':
+      return { thread: { ...thread, archived: entry.body.archived } }
+    case 'run.queued': {
+      const facts = { [`run:${runId}`]: 'queued' }
+      if (entry.body.behind) return { facts: { ...facts, joined: runId }, thread }
+      const row = { ...thread, status: 'running', leg: legId } as const
+      return { facts: { ...facts, active: runId, leg: legId }, thread: row }
+    }
+    case 'run.started':
+      return { facts: { [`run:${runId}`]: 'running' }, thread }
+    case 'run.waiting': {
+      const facts = { [`run:${runId}`]: 'waiting', leg: null }
+      return { facts, thread: { ...thread, status: 'waiting', leg: null } }
+    }
+    case 'run.cancelling': {
+      const facts = { [`run:${runId}`]: 'cancelling' }
+      return { facts, thread, timers: { [`cancel:${runId}`]: at + cancelGrace } }
+    }
+    case 'run.completed':
+    case 'run.failed':
+    case 'run.cancelled': {
+      const facts: Record<string, string | null> = { [`run:${runId}`]: entry.kind.slice(4) }
+      const timers = { [`cancel:${runId}`]: null }
+      if (state.active !== runId) return { facts, thread, timers }
+      const row = { ...thread, status: 'idle', leg: null } as const
+      return { facts: { ...facts, active: null, leg: null }, thread: row, timers }
+    }
+    case 'message.added': {
+      const { message } = entry.body
+      if (message.role !== 'user') return { thread }
+      const title = state.title === null ? { title: titleFrom(message) } : {}
+      return { facts: { [`message:${message.id}`]: runId || '-' }, thread: { ...thread, ...title } }
+    }
+    case 'ask.raised': {
+      const { ask } = entry.body
+      const { tenant, owner, threadId } = state
+      const row = { threadId, tenant, owner, runId, settledAt: null, state: 'pending' } as const
+      const { askId, kind, title, deadline, tool = null, audience = [] } = ask
+      return {
+        facts: { [`ask:${askId}`]: 'pending' },
+        ask: { ...row, askId, kind, title, deadline, tool, audience, raisedAt: at },
+        timers: { [`ask:${askId}`]: deadline },
+      }
+    }
+    case 'ask.answered': {
+      const { askId, state: settled } = entry.body
+      return {
+        facts: { [`ask:${askId}`]: settled },
+        ask: { askId, state: settled, settledAt: at },
+        timers: { [`ask:${askId}`]: null },
+      }
+    }
+    case 'effect.intended':
+    case 'effect.done':
+    case 'effect.failed':
+    case 'effect.unknown':
+      return { facts: { [`effect:${entry.body.effectId}`]: entry.kind.slice(7) } }
+    case 'key.used':
+      return { facts: { [`key:${entry.body.key}`]: entry.body.ref } }
+    default:
+      return {}
+  }
+}

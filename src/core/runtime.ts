@@ -1,0 +1,333 @@
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { newId as freshId, type NewId } from '../lib/ids.ts'
+import type { Agent } from './agent.ts'
+import { answer, type Decision } from './asks.ts'
+import { cancel } from './cancel.ts'
+import type { Spool } from './channel.ts'
+import type { AgentSetup } from './context.ts'
+import { type Actor, draft, type RunOptions } from './entries.ts'
+import { isRuntimeError, RuntimeError } from './errors.ts'
+import type { RunStatus } from './fold.ts'
+import { heartbeat } from './leg.ts'
+import type { Message } from './messages.ts'
+import type { Model } from './model.ts'
+import { defaultPolicy, type PolicyRule } from './policy.ts'
+import { defaultRetry, type RetryRule } from './retry.ts'
+import { creation, retry, start } from './start.ts'
+import type { Bus, Page, Queue, Store, ThreadName, ThreadRow } from './store.ts'
+import { Thread } from './thread.ts'
+import { threadCache } from './thread-cache.ts'
+import type { Tool } from './tool.ts'
+import { type Log, Worker } from './worker.ts'
+
+/** An agent with what it may use. */
+export interface AgentEntry {
+  agent: Agent
+  /** Also found under these names. */
+  aliases?: string[]
+  model: Model
+  tools?: readonly Tool[]
+  policy?: readonly PolicyRule[]
+}
+
+export interface RuntimeOptions {
+  store: Store
+  bus: Bus
+  queue: Queue
+  agents: readonly AgentEntry[]
+  log: Log
+  clock?: Clock
+  newId?: NewId
+  crash?: (point: string) => void
+  spool?: Spool
+  serverId?: string
+  retry?: Partial<RetryRule>
+  /** Legs driven at once by this server, and calls of one step made at once. */
+  maxLegs?: number
+  parallelCalls?: number
+  leaseTtl?: number
+  sweepEvery?: number
+  governor?: { isHitlEnabled: boolean; actionLimit: number }
+  /** True where clients' ids are used as thread keys: one owner, no auth. */
+  plainIds?: boolean
+}
+
+/** Who asks. Everything a caller reaches is looked up under its tenant and name. */
+export interface Caller {
+  tenant: string
+  user: string
+  roles: readonly string[]
+  wire: string
+}
+
+export interface StartRequest {
+  message: Message
+  agent?: string
+  whenBusy?: 'reject' | 'queue' | 'cancel'
+  replaces?: string
+  key?: { key: string; digest: string }
+  options?: RunOptions
+}
+
+export type Runtime = ReturnType<typeof createRuntime>
+
+/** The small surface that wires talk to: commands that are durable when they resolve, and reads. */
+export function createRuntime(options: RuntimeOptions) {
+  const { store, bus, queue, log } = options
+  const clock = options.clock ?? systemClock
+  const newId = options.newId ?? freshId
+  const crash = options.crash ?? (() => {})
+  const serverId = options.serverId ?? newId('server')
+  const leaseTtl = options.leaseTtl ?? 15_000
+  const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
+  const around = { store, bus, clock, newId, crash }
+  const threads = threadCache((threadId) => new Thread(threadId, around))
+  const closing = new AbortController()
+  const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
+  const setups = agentSetups(options)
+  const allTools = new Map(
+    options.agents.flatMap(({ tools = [] }) => tools.map((tool) => [tool.name, tool] as const)),
+  )
+
+  const worker = new Worker({
+    ...around,
+    serverId,
+    leaseTtl,
+    maxLegs: options.maxLegs ?? 256,
+    ...(options.spool && { spool: options.spool }),
+    heartbeat: beat,
+    closing: closing.signal,
+    agent: (name) => setups.get(name) ?? missing(name),
+    open: (threadId) => threads.warm(threadId),
+    ring: (threadId) => queue.ring(threadId),
+    log,
+  })
+
+  const nameOf = ({ tenant, user }: Caller, clientId: string): ThreadName => ({
+    tenant,
+    owner: user,
+    clientId,
+  })
+  const actorOf = ({ user, wire }: Caller): Actor => ({ type: 'user', id: user, wire })
+
+  /** The caller's thread, warm. Another user's id is simply not there (I10). */
+  async function find(caller: Caller, clientId: string): Promise<Thread | undefined> {
+    const threadId = await store.locate(nameOf(caller, clientId))
+    return threadId === undefined ? undefined : await threads.warm(threadId)
+  }
+
+  async function open(caller: Caller, clientId: string): Promise<Thread> {
+    const thread = await find(caller, clientId)
+    if (!thread) throw new RuntimeError('thread_not_found')
+    return thread
+  }
+
+  /** The thread to write to: the caller's, or one that its first entry will make. */
+  async function openOrNew(caller: Caller, clientId: string): Promise<Thread> {
+    const known = await find(caller, clientId)
+    if (known) return known
+    return options.plainIds ? await threads.warm(clientId) : new Thread(newId('thread'), around)
+  }
+
+  /** Two first messages may race to make the thread: the second finds it made. */
+  async function withThread<T>(
+    caller: Caller,
+    clientId: string,
+    write: (thread: Thread) => Promise<T>,
+  ): Promise<{ thread: Thread; result: T }> {
+    for (let attempt = 1; ; attempt++) {
+      const thread = await openOrNew(caller, clientId)
+      try {
+        const result = await write(thread)
+        threads.keep(thread)
+        return { thread, result }
+      } catch (error) {
+        const taken = isRuntimeError(error, 'thread_exists')
+        const erased = isRuntimeError(error, 'thread_not_found')
+        if (!(taken || erased) || attempt >= 5) throw error
+        if (erased) threads.drop(thread.threadId)
+      }
+    }
+  }
+
+  function agentName(name: string | undefined): string {
+    if (name === undefined) return options.agents[0]!.agent.name
+    return (setups.get(name) ?? missing(name)).agent.name
+  }
+
+  async function askOf(caller: Caller, clientId: string) {
+    const thread = await open(caller, clientId)
+    await thread.sync()
+    return thread
+  }
+
+  const api = {
+    clock,
+    newId,
+    find,
+    open,
+
+    agents: () => options.agents.map(({ agent, aliases = [] }) => ({ agent, aliases })),
+
+    /** Accepts a message on a thread, made if it is new. Durable when it resolves. */
+    async start(caller: Caller, clientId: string, request: StartRequest) {
+      if (closing.signal.aborted) throw new RuntimeError('stopping', undefined, { retryAfter: 2 })
+      const agent = agentName(request.agent)
+      const { whenBusy = 'reject', agent: _, ...rest } = request
+      const { thread, result } = await withThread(caller, clientId, async (thread) => {
+        const { active } = thread.state
+        if (whenBusy === 'cancel' && active !== null) {
+          await cancel(thread, active, newId, actorOf(caller)).catch(unlessEnded)
+        }
+        const name = nameOf(caller, clientId)
+        const busy = whenBusy === 'cancel' ? 'queue' : whenBusy
+        const actor = actorOf(caller)
+        return await start(thread, { ...rest, agent, actor, whenBusy: busy, name, governor }, newId)
+      })
+      queue.ring(thread.threadId)
+      return { thread, ...result }
+    },
+
+    /** An empty thread; the one that is there, if it is. */
+    async create(caller: Caller, clientId: string, request: { agent?: string; title?: string }) {
+      const agent = agentName(request.agent)
+      const name = nameOf(caller, clientId)
+      const { thread, result } = await withThread(caller, clientId, async (thread) => {
+        if (thread.state.seq > 0) return false
+        const drafts = creation({ name, agent, governor })
+        const { title } = request
+        const titled = title === undefined ? [] : [draft('thread.renamed', { title })]
+        const expect = [{ fact: 'active', is: null }]
+        await thread.commit([...drafts, ...titled], { guard: { expect }, actor: actorOf(caller) })
+        return true
+      })
+      return { thread, fresh: result }
+    },
+
+    async answer(
+      caller: Caller,
+      clientId: string,
+      askId: string,
+      decision: Decision,
+      key?: { key: string; digest: string },
+    ) {
+      const thread = await askOf(caller, clientId)
+      const decider = { thread, tools: allTools, now: clock.now(), newId }
+      const result = await answer(decider, askId, decision, actorOf(caller), key)
+      queue.ring(thread.threadId)
+      return { thread, ...result }
+    },
+
+    async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
+      const thread = await askOf(caller, clientId)
+      const status = await cancel(thread, runId, newId, actorOf(caller))
+      queue.ring(thread.threadId)
+      return status
+    },
+
+    async retry(caller: Caller, clientId: string, runId: string) {
+      const thread = await askOf(caller, clientId)
+      await retry(thread, runId, newId, actorOf(caller))
+      queue.ring(thread.threadId)
+      return thread
+    },
+
+    /** Removes the thread. What runs on it is cancelled first. */
+    async erase(caller: Caller, clientId: string): Promise<void> {
+      const thread = await askOf(caller, clientId)
+      const ended = new Promise<void>((resolve) => {
+        const unlisten = thread.listen(() => {
+          if (thread.state.active !== null) return
+          unlisten()
+          resolve()
+        })
+      })
+      while (thread.state.active !== null) {
+        const runId = thread.state.line.at(-1) ?? thread.state.active
+        await cancel(thread, runId, newId, actorOf(caller)).catch(unlessEnded)
+        queue.ring(thread.threadId)
+        if (runId === thread.state.active) await Promise.race([ended, clock.sleep(10_000)])
+      }
+      const expect = [{ fact: 'active', is: null }]
+      await store.erase(thread.threadId, { expect })
+      threads.drop(thread.threadId)
+      thread.close()
+    },
+
+    async list(
+      caller: Caller,
+      query: { limit: number; cursor?: string; archived?: boolean },
+    ): Promise<Page<ThreadRow>> {
+      return await store.threads({ tenant: caller.tenant, owner: caller.user, ...query })
+    },
+
+    /** For files and inspectors: a thread by its key. */
+    thread: (threadId: string) => threads.warm(threadId),
+
+    /** Begins to drive. Resolves when `stop` is done. */
+    async serve(): Promise<void> {
+      const unlisten = bus.listen((threadId, seq) => {
+        const thread = threads.peek(threadId)
+        if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
+      })
+      const served = queue.serve(async (threadId) => {
+        try {
+          const at = await worker.look(threadId)
+          if (at !== undefined) queue.ringAt(threadId, at)
+        } catch (error) {
+          log.warn({ threadId, err: error }, 'could not look at a thread')
+        }
+      }, closing.signal)
+      const sweep = async () => {
+        const { threadIds } = await store.work(1_000)
+        for (const threadId of threadIds) queue.ring(threadId)
+      }
+      while (!closing.signal.aborted) {
+        await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep failed'))
+        await clock.sleep(options.sweepEvery ?? 5_000, closing.signal).catch(() => {})
+      }
+      await served
+      unlisten()
+    },
+
+    /** Takes no more, lets legs come to an end for a while, hands over the rest. */
+    async stop(wait = 5_000): Promise<void> {
+      closing.abort()
+      await worker.drain(wait)
+      beat.stop()
+    },
+
+    get legs() {
+      return worker.driving
+    },
+  }
+  return api
+}
+
+function unlessEnded(error: unknown): void {
+  if (!isRuntimeError(error, 'run_ended')) throw error
+}
+
+function missing(name: string): never {
+  throw new RuntimeError('agent_not_found', `There is no agent named ${name}.`)
+}
+
+function agentSetups(options: RuntimeOptions): Map<string, AgentSetup> {
+  const setups = new Map<string, AgentSetup>()
+  for (const { agent, aliases = [], model, tools = [], policy } of options.agents) {
+    const setup: AgentSetup = {
+      agent,
+      model,
+      retry: { ...defaultRetry, ...options.retry },
+      toolbox: {
+        agent: agent.name,
+        tools: new Map(tools.map((tool) => [tool.name, tool])),
+        policy: policy ?? defaultPolicy,
+        parallel: options.parallelCalls ?? 8,
+        evidence: async (effectId) => await options.spool?.find(effectId),
+      },
+    }
+    for (const name of [agent.name, ...aliases]) setups.set(name, setup)
+  }
+  return setups
+}

@@ -1,0 +1,112 @@
+import type { NewId } from '../lib/ids.ts'
+import { type Actor, type Draft, draft, type RunOptions } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import { pendingAsks, type ThreadState } from './fold.ts'
+import type { Message } from './messages.ts'
+import type { Expectation, ThreadName } from './store.ts'
+import { decide, type Thread } from './thread.ts'
+
+export interface Start {
+  message: Message
+  agent: string
+  actor: Actor
+  /** What to do when another run has the thread. */
+  whenBusy: 'reject' | 'queue'
+  /** An edit: the run whose message this one replaces. */
+  replaces?: string
+  key?: { key: string; digest: string }
+  options?: RunOptions
+  /** The thread is made with its first run. */
+  name: ThreadName
+  governor: { isHitlEnabled: boolean; actionLimit: number }
+}
+
+/** How many runs may wait behind the one that has the thread. */
+const lineLimit = 32
+
+/** Accepts a message: when this resolves, the run it starts is durable (I1). */
+export async function start(thread: Thread, start: Start, newId: NewId) {
+  const runId = newId('run')
+  const legId = newId('leg')
+  return await decide(thread, () => {
+    const { state } = thread
+    const before = earlier(state, start)
+    if (before !== undefined) return { result: { runId: before, fresh: false } }
+    const busy = state.active !== null
+    if (busy) refuseOrQueue(state, start)
+    const at = { runId, legId }
+    const { agent, options, key, message } = start
+    const drafts: Draft[] = []
+    if (state.seq === 0) drafts.push(...creation(start))
+    const branch = branchFor(state, start.replaces)
+    const queued = { agent, why: 'start' as const, ...(branch && { branch }) }
+    const more = { ...(busy && { behind: true }), ...(options && { options }) }
+    drafts.push(draft('run.queued', { ...queued, ...more }, at))
+    drafts.push(draft('message.added', { message, for: 'both' }, at))
+    if (key) drafts.push(draft('key.used', { ...key, ref: runId }, { runId }))
+    const expect: Expectation[] = [
+      { fact: 'active', is: state.active },
+      { fact: `message:${message.id}`, is: null },
+      ...(key ? [{ fact: `key:${key.key}`, is: null }] : []),
+    ]
+    const writing = { guard: { expect }, actor: start.actor }
+    return { drafts, writing, result: { runId, fresh: true } }
+  })
+}
+
+/** An empty thread, without a run. */
+export const creation = ({ name, agent, governor }: Pick<Start, 'name' | 'agent' | 'governor'>) => [
+  draft('thread.created', { ...name, agent }),
+  draft('governor.set', governor),
+]
+
+function earlier(state: ThreadState, { key, message }: Start): string | undefined {
+  const used = key && state.keys.get(key.key)
+  if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
+  return used?.ref ?? state.messages.get(message.id)?.runId
+}
+
+function refuseOrQueue(state: ThreadState, { whenBusy }: Start): void {
+  const run = state.runs.get(state.active ?? '')
+  const data: Record<string, unknown> = { run_id: run?.runId, status: run?.status }
+  if (whenBusy === 'queue') {
+    if (state.line.length < lineLimit) return
+    throw new RuntimeError('thread_busy', 'Too many messages wait in this chat already.', { data })
+  }
+  if (run?.status !== 'waiting') throw new RuntimeError('thread_busy', undefined, { data })
+  data.asks = pendingAsks(state, run).map(({ ask }) => ask.askId)
+  throw new RuntimeError('thread_waiting', undefined, { data })
+}
+
+function branchFor(state: ThreadState, replaces: string | undefined) {
+  if (replaces === undefined) return undefined
+  const run = state.runs.get(replaces)
+  if (!run) throw new RuntimeError('run_not_found')
+  if (run.parentRunId === undefined) {
+    throw new RuntimeError('thread_busy', 'This interaction has not begun yet. Cancel it instead.')
+  }
+  return { parentRunId: run.parentRunId, replaces }
+}
+
+/** Takes a failed run up again where it failed. */
+export async function retry(thread: Thread, runId: string, newId: NewId, actor: Actor) {
+  const legId = newId('leg')
+  await decide(thread, () => {
+    const { state } = thread
+    const run = state.runs.get(runId)
+    if (!run) throw new RuntimeError('run_not_found')
+    const data = { status: run.status }
+    if (run.status !== 'failed') throw new RuntimeError('run_not_failed', undefined, { data })
+    if (state.head !== runId) throw new RuntimeError('run_superseded')
+    if (state.active !== null) {
+      throw new RuntimeError('thread_busy', undefined, { data: { run_id: state.active } })
+    }
+    const drafts = [draft('run.queued', { agent: run.agent, why: 'retry' }, { runId, legId })]
+    const expect: Expectation[] = [
+      { fact: `run:${runId}`, is: 'failed' },
+      { fact: 'active', is: null },
+      { fact: 'head', is: runId },
+    ]
+    return { drafts, writing: { guard: { expect }, actor }, result: undefined }
+  })
+}

@@ -1,0 +1,52 @@
+import type { Thread } from './thread.ts'
+
+/** Threads kept warm when nobody uses them. */
+const most = 1_000
+
+/**
+ * One `Thread` per key while anybody holds it, and the last ones used besides: two folds of one
+ * thread in a process would not see each other's readers.
+ */
+export function threadCache(make: (threadId: string) => Thread) {
+  const held = new Map<string, WeakRef<Thread>>()
+  const warm = new Map<string, Thread>()
+  const loading = new Map<string, Promise<Thread>>()
+  const collected = new FinalizationRegistry<string>((threadId) => {
+    if (held.get(threadId)?.deref() === undefined) held.delete(threadId)
+  })
+
+  function keep(thread: Thread): Thread {
+    const { threadId } = thread
+    if (held.get(threadId)?.deref() !== thread) {
+      held.set(threadId, new WeakRef(thread))
+      collected.register(thread, threadId)
+    }
+    warm.delete(threadId)
+    warm.set(threadId, thread)
+    if (warm.size > most) warm.delete(warm.keys().next().value!)
+    return thread
+  }
+
+  return {
+    keep,
+    peek: (threadId: string) => held.get(threadId)?.deref(),
+    drop(threadId: string): void {
+      held.delete(threadId)
+      warm.delete(threadId)
+    },
+    async warm(threadId: string): Promise<Thread> {
+      const known = held.get(threadId)?.deref()
+      if (known) return keep(known)
+      let load = loading.get(threadId)
+      if (!load) {
+        const thread = make(threadId)
+        load = thread
+          .sync()
+          .then(() => keep(thread))
+          .finally(() => loading.delete(threadId))
+        loading.set(threadId, load)
+      }
+      return await load
+    },
+  }
+}

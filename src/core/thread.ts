@@ -1,0 +1,202 @@
+import { sha256 } from '../lib/canonical.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { NewId } from '../lib/ids.ts'
+import { type Actor, type Draft, type Entry, type Known, read } from './entries.ts'
+import { isRuntimeError, RuntimeError } from './errors.ts'
+import { apply, emptyState, type ThreadState } from './fold.ts'
+import { marksOf } from './marks.ts'
+import { callsOf } from './messages.ts'
+import type { Bus, Guard, NewEntry, Store } from './store.ts'
+import type { Tail } from './tail.ts'
+
+/** What core is given from outside: it does no I/O of its own. */
+export interface Surroundings {
+  store: Store
+  bus: Bus
+  clock: Clock
+  newId: NewId
+  /** Kills the process here when a test armed the point; otherwise nothing. */
+  crash: (point: string) => void
+}
+
+/** A store that takes longer than this to write counts as away. */
+const writeLimit = 5_000
+/** Entries kept for readers that follow closely; older ones are read from the store. */
+const recentLimit = 256
+
+export interface Writing {
+  guard: Guard
+  actor: Actor
+  cause?: string
+}
+
+/** One thread, warm: its folded state, its live tail, and the only way to write to it. */
+export class Thread {
+  readonly threadId: string
+  readonly state: ThreadState
+  readonly tail: Tail
+  readonly #around: Surroundings
+  readonly #recent: Known[] = []
+  readonly #listeners = new Set<(entry: Known) => void>()
+  #syncing: Promise<void> | undefined
+  /** The thread is no more; readers leave. */
+  erased = false
+
+  constructor(threadId: string, around: Surroundings) {
+    this.threadId = threadId
+    this.state = emptyState(threadId)
+    this.#around = around
+    this.tail = around.bus.tail(threadId)
+  }
+
+  /** Called with every entry, in order, once it is durable and folded. */
+  listen(listener: (entry: Known) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** One transition. When it resolves the entries are durable and folded. */
+  async commit(drafts: readonly Draft[], writing: Writing): Promise<Known[]> {
+    const { store, clock, newId, crash } = this.#around
+    const tx = newId('tx')
+    const at = clock.now()
+    const entries = drafts.map((draft): NewEntry => {
+      const body = JSON.stringify(draft.body)
+      const entry: NewEntry = {
+        v: 1,
+        id: newId('e'),
+        threadId: this.threadId,
+        tx,
+        at,
+        fence: writing.guard.fence ?? 0,
+        kind: draft.kind,
+        actor: writing.actor,
+        digest: sha256(body),
+        body,
+        marks: marksOf({ ...draft, at }, this.state),
+      }
+      if (draft.runId !== undefined) entry.runId = draft.runId
+      if (draft.legId !== undefined) entry.legId = draft.legId
+      if (writing.cause !== undefined) entry.cause = writing.cause
+      return entry
+    })
+    for (const { kind } of drafts) crash(`before ${kind}`)
+    const written = store.append(this.threadId, entries, writing.guard)
+    const stored = await this.#inTime(written)
+    for (const { kind } of drafts) crash(kind)
+    const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
+    await this.#accept(known)
+    return known
+  }
+
+  close(): void {
+    this.erased = true
+    this.tail.wake()
+  }
+
+  /** Folds what others wrote. */
+  async sync(): Promise<void> {
+    this.#syncing ??= this.#readOn().finally(() => {
+      this.#syncing = undefined
+    })
+    await this.#syncing
+  }
+
+  /** Entries after `seq`, oldest first; from memory when they are recent. */
+  async entries(after: number, limit: number): Promise<Known[]> {
+    const first = this.#recent[0]
+    if (first && first.seq <= after + 1) {
+      const from = after + 1 - first.seq
+      return this.#recent.slice(from, from + limit)
+    }
+    const entries = await this.#around.store.read(this.threadId, { after, limit })
+    return entries.map(read)
+  }
+
+  async #readOn(): Promise<void> {
+    for (;;) {
+      const entries = await this.#around.store.read(this.threadId, { after: this.state.seq })
+      if (entries.length === 0) return
+      for (const entry of entries.map(read)) if (entry.seq === this.state.seq + 1) this.#fold(entry)
+      this.#moved(entries)
+    }
+  }
+
+  async #accept(known: Known[]): Promise<void> {
+    const { bus } = this.#around
+    if (known[0]!.seq === this.state.seq + 1) {
+      for (const entry of known) this.#fold(entry)
+      this.#moved(known)
+    } else if (known.at(-1)!.seq > this.state.seq) await this.sync() // somebody else wrote in between
+    bus.ring(this.threadId, this.state.seq)
+  }
+
+  #fold(entry: Known): void {
+    apply(this.state, entry)
+    this.#recent.push(entry)
+    if (this.#recent.length > recentLimit * 2) this.#recent.splice(0, recentLimit)
+    for (const listener of this.#listeners) listener(entry)
+  }
+
+  #moved(entries: readonly (Known | Entry)[]): void {
+    const last = this.#recent.slice(-entries.length)
+    const closed = new Set<string>()
+    for (const entry of last) closeWith(entry, closed)
+    this.tail.commit(this.state.seq, last.some(endsLeg) ? undefined : closed)
+  }
+
+  async #inTime(written: Promise<Entry[]>): Promise<Entry[]> {
+    const late = new AbortController()
+    const limit = this.#around.clock.sleep(writeLimit, late.signal).then(
+      () => {
+        // It may still get there; then it is folded like anybody else's.
+        written.then(() => this.sync()).catch(() => {})
+        throw new RuntimeError('store_unavailable', undefined, { retryAfter: 1 })
+      },
+      () => written,
+    )
+    try {
+      return await Promise.race([written, limit])
+    } finally {
+      late.abort()
+    }
+  }
+}
+
+const endsLeg = ({ kind }: Known) =>
+  kind === 'run.waiting' ||
+  kind === 'run.completed' ||
+  kind === 'run.failed' ||
+  kind === 'run.cancelled'
+
+/** What needs no pieces any more once this entry is durable. */
+function closeWith(entry: Known, closed: Set<string>): void {
+  if (entry.kind === 'message.added') {
+    const { message } = entry.body
+    closed.add(message.id)
+    for (const call of callsOf(message)) closed.add(call.callId)
+    if (message.callId) closed.add(message.callId)
+  }
+  if (entry.kind === 'message.retracted') for (const id of entry.body.ids) closed.add(id)
+}
+
+/**
+ * Decides and writes until both agree: `decide` looks at the state and gives what to write and
+ * what it relied on; if that changed before the write, it is asked again.
+ */
+export async function decide<T>(
+  thread: Thread,
+  decision: () => { drafts: Draft[]; writing: Writing; result: T } | { result: T },
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const next = decision()
+    if (!('drafts' in next)) return next.result
+    try {
+      await thread.commit(next.drafts, next.writing)
+      return next.result
+    } catch (error) {
+      if (!isRuntimeError(error, 'journal_conflict') || attempt >= 50) throw error
+      await thread.sync()
+    }
+  }
+}

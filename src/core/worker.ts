@@ -1,0 +1,176 @@
+import { expire } from './asks.ts'
+import { finishCancel } from './cancel.ts'
+import { Channel, type Spool } from './channel.ts'
+import { type AgentSetup, contextOf } from './context.ts'
+import { drive } from './driver.ts'
+import type { Bench } from './effects.ts'
+import { unfinished } from './ending.ts'
+import { type Actor, type Draft, draft } from './entries.ts'
+import { historyFor, type Run } from './fold.ts'
+import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
+import { cancelGrace } from './marks.ts'
+import { decide, type Surroundings, type Thread } from './thread.ts'
+
+export interface WorkerSetup extends Surroundings {
+  serverId: string
+  leaseTtl: number
+  maxLegs: number
+  spool?: Spool
+  heartbeat: Heartbeat
+  closing: AbortSignal
+  agent: (name: string) => AgentSetup
+  open: (threadId: string) => Promise<Thread>
+  ring: (threadId: string) => void
+  log: Log
+}
+
+/** The few words core says; pino fits. */
+export interface Log {
+  info(about: object, message: string): void
+  warn(about: object, message: string): void
+  error(about: object, message: string): void
+}
+
+/** Taken up this often after crashes without getting anywhere, a run is ended. */
+const recoveryLimit = 10
+
+/** Looks at threads: settles what is due and drives the legs that wait, one driver per thread (I6). */
+export class Worker {
+  readonly #setup: WorkerSetup
+  readonly #driving = new Map<string, { done: Promise<void>; leg?: Leg }>()
+
+  constructor(setup: WorkerSetup) {
+    this.#setup = setup
+  }
+
+  get driving(): number {
+    return this.#driving.size
+  }
+
+  /** Does what the thread needs now; legs go on in the background. Gives the next time to look. */
+  async look(threadId: string): Promise<number | undefined> {
+    const { clock, newId, maxLegs, closing, log, store, serverId, leaseTtl, heartbeat } =
+      this.#setup
+    const thread = await this.#setup.open(threadId)
+    await thread.sync()
+    await expire(thread, clock.now(), newId)
+    await this.#overdue(thread)
+    const { state } = thread
+    if (state.leg !== null && !this.#driving.has(threadId)) {
+      if (this.#driving.size >= maxLegs || closing.aborted) return clock.now() + 1_000
+      const claimed = await store.claim(threadId, serverId, leaseTtl)
+      if (!claimed) return clock.now() + leaseTtl
+      const done = this.#drive(thread, heartbeat.lease(claimed.fence))
+        .catch((error: unknown) => log.error({ threadId, err: error }, 'leg failed to be driven'))
+        .finally(() => {
+          this.#driving.delete(threadId)
+          this.#setup.ring(threadId) // a leg may have been queued while this one was ending
+        })
+      this.#driving.set(threadId, { done })
+    }
+    return nextLook(thread)
+  }
+
+  /** Hands over what is being driven: each leg stops where it can be taken up by another server. */
+  async drain(wait: number): Promise<void> {
+    const { clock } = this.#setup
+    const done = Promise.all([...this.#driving.values()].map((one) => one.done))
+    const over = new AbortController()
+    await Promise.race([done, clock.sleep(wait, over.signal).catch(() => {})])
+    for (const { leg } of this.#driving.values()) leg?.abort.abort(new LegStop('handover'))
+    await Promise.race([done, clock.sleep(3_000, over.signal).catch(() => {})])
+    over.abort()
+  }
+
+  async #drive(thread: Thread, lease: Lease): Promise<void> {
+    const { store, closing, crash } = this.#setup
+    const { threadId, state } = thread
+    crash('leg.claimed')
+    try {
+      await thread.sync()
+      while (state.leg !== null && !closing.aborted) {
+        const run = state.runs.get(state.active ?? '')
+        if (!run) return
+        if (run.status === 'cancelling') await finishCancel(thread, lease.fence, this.#setup.newId)
+        else if (run.status === 'running') await this.#recover(thread, run, lease)
+        else if (!(await this.#leg(thread, run, lease))) return
+      }
+    } finally {
+      await store.release(threadId, lease.fence).catch(() => {})
+    }
+  }
+
+  /** One leg; false when it was lost to another driver. */
+  async #leg(thread: Thread, run: Run, lease: Lease): Promise<boolean> {
+    const { clock, newId, crash, spool, closing, log } = this.#setup
+    const { runId, legId } = run
+    const abort = new AbortController()
+    const actor: Actor = { type: 'agent', id: run.agent }
+    const { signal } = abort
+    const leg: Leg = { thread, run, runId, legId, lease, actor, newId, abort, signal, closing }
+    const about = { threadId: thread.threadId, runId, legId }
+    const channel = new Channel(leg, clock, spool)
+    const messages = historyFor(thread.state, run)
+    const bench: Bench = { leg, channel, clock, newId, crash, random: Math.random, messages }
+    const driving = this.#driving.get(thread.threadId)
+    if (driving) driving.leg = leg
+    log.info(about, 'leg begins')
+    const setup = this.#setup.agent(run.agent)
+    await drive(leg, setup.agent, contextOf(setup, bench), channel)
+    log.info({ ...about, status: run.status }, 'leg ends')
+    return run.legId !== legId || run.status !== 'running'
+  }
+
+  /** A leg without a driver: what it had begun is in doubt, and the run goes on in a new leg. */
+  async #recover(thread: Thread, run: Run, lease: Lease): Promise<void> {
+    const { newId, log } = this.#setup
+    const { runId } = run
+    log.warn(
+      { threadId: thread.threadId, runId, legId: run.legId },
+      'taking up a leg after a crash',
+    )
+    await decide(thread, () => {
+      if (run.status !== 'running') return { result: undefined }
+      const at = { runId, legId: newId('leg') }
+      const drafts: Draft[] = unfinished(thread.state, run).map((one) => ({ ...one, ...at }))
+      const message = `The server stopped ${run.recoveries} times while running this.`
+      drafts.push(
+        run.recoveries < recoveryLimit
+          ? draft('run.queued', { agent: run.agent, why: 'recover' }, at)
+          : draft('run.failed', { error: { code: 'agent_failed', message } }, at),
+      )
+      const expect = [{ fact: `run:${runId}`, is: 'running' }]
+      const actor: Actor = { type: 'system', id: 'recovery' }
+      return {
+        drafts,
+        writing: { guard: { fence: lease.fence, expect }, actor },
+        result: undefined,
+      }
+    })
+  }
+
+  /** A driver that did not stop in time loses its lease, and the end is written for it. */
+  async #overdue(thread: Thread): Promise<void> {
+    const { store, clock, newId, serverId, leaseTtl } = this.#setup
+    const run = thread.state.runs.get(thread.state.active ?? '')
+    if (run?.status !== 'cancelling') return
+    if (clock.now() < (run.cancellingAt ?? 0) + cancelGrace) return
+    const claimed = await store.claim(thread.threadId, serverId, leaseTtl, true)
+    if (!claimed) return
+    await finishCancel(thread, claimed.fence, newId)
+    await store.release(thread.threadId, claimed.fence)
+  }
+}
+
+function nextLook({ state }: Thread): number | undefined {
+  const run = state.runs.get(state.active ?? '')
+  if (!run) return undefined
+  if (run.status === 'cancelling') return (run.cancellingAt ?? 0) + cancelGrace
+  let soonest: number | undefined
+  for (const askId of run.askIds) {
+    const record = state.asks.get(askId)
+    if (!record || record.answer) continue
+    soonest = Math.min(soonest ?? Number.POSITIVE_INFINITY, record.ask.deadline)
+  }
+  return soonest
+}

@@ -1,0 +1,21 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** Small JSON files by key, for what must not be lost while its real home is away. */
+export function fileSpool(directory: string) {
+  const path = (key: string) => join(directory, `${encodeURIComponent(key).slice(0, 200)}.json`)
+  return {
+    async save(key: string, value: unknown): Promise<void> {
+      await mkdir(directory, { recursive: true })
+      await writeFile(`${path(key)}.tmp`, JSON.stringify(value), { flush: true })
+      await rename(`${path(key)}.tmp`, path(key))
+    },
+    async find(key: string): Promise<unknown> {
+      const text = await readFile(path(key), 'utf8').catch(() => undefined)
+      return text === undefined ? undefined : JSON.parse(text)
+    },
+    async remove(key: string): Promise<void> {
+      await rm(path(key), { force: true })
+    },
+  }
+}

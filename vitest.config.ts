@@ -1,0 +1,36 @@
+import { configDefaults, defineConfig } from 'vitest/config'
+
+const exclude = [...configDefaults.exclude, '**/dist/**', 'data/**']
+const minutes = 60_000
+
+export default defineConfig({
+  test: {
+    pool: 'forks', // a test that kills or blocks its process must not take others along
+    maxWorkers: 2, // tests start servers of their own: more workers would starve those
+    watch: false,
+    reporters: ['default'],
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+          exclude: [...exclude, 'test/crash/**'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'crash',
+          include: ['test/crash/**/*.test.ts'],
+          exclude,
+          testTimeout: 10 * minutes,
+          hookTimeout: 1 * minutes,
+          sequence: { groupOrder: 1 }, // after the unit tests, with the machine to themselves
+        },
+      },
+    ],
+  },
+})
