@@ -50,6 +50,7 @@ export function toolCaller(box: Toolbox, bench: Bench) {
       else if (plan.do === 'look') await act(call, await lookAt(plan, call, box, bench))
       else {
         const message = toolText(bench.newId('msg'), call, plan.text, plan.failed)
+        if (plan.failed) message.meta = { notRun: true }
         channel.write(...plan.also, draft('message.added', { message, for: 'both' }))
         bench.messages.push(message)
       }

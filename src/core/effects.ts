@@ -37,7 +37,7 @@ export function effectKey(runId: string, checkpoint: string, path: string, ordin
 
 /** What a key already led to; the same key for something else is an agent that wavers. */
 export function recorded(record: EffectRecord | undefined, digest: string) {
-  if (!record || record.state !== 'done') return undefined
+  if (record?.state !== 'done') return undefined
   if (record.intent.digest !== digest) throw new RuntimeError('agent_not_deterministic')
   return record
 }

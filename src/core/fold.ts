@@ -160,7 +160,8 @@ export function apply(state: ThreadState, entry: Known): void {
       state.archived = entry.body.archived
       return
     case 'run.queued':
-      return queued(state, entry, run)
+      queued(state, entry, run)
+      return
     case 'run.started':
       if (!run) return
       run.status = 'running'
@@ -178,7 +179,8 @@ export function apply(state: ThreadState, entry: Known): void {
       run.cancellingAt = entry.at
       return
     case 'run.completed':
-      return endRun(state, run, 'completed', entry)
+      endRun(state, run, 'completed', entry)
+      return
     case 'run.failed':
       endRun(state, run, 'failed', entry)
       if (run) run.error = entry.body.error
@@ -188,7 +190,8 @@ export function apply(state: ThreadState, entry: Known): void {
       if (run) run.reason = entry.body.reason ?? null
       return
     case 'message.added':
-      return added(state, entry, run)
+      added(state, entry, run)
+      return
     case 'message.retracted':
       return // what is retracted never became an entry
     case 'ask.raised':
@@ -212,11 +215,13 @@ export function apply(state: ThreadState, entry: Known): void {
       return
     }
     case 'effect.intended':
-      return intended(state, entry, run)
+      intended(state, entry, run)
+      return
     case 'effect.done':
     case 'effect.failed':
     case 'effect.unknown':
-      return settled(state, entry)
+      settled(state, entry)
+      return
     case 'governor.set': {
       const { isHitlEnabled, actionLimit, resetCounter } = entry.body
       if (isHitlEnabled !== undefined) state.governor.isHitlEnabled = isHitlEnabled

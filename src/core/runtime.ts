@@ -297,6 +297,15 @@ export function createRuntime(options: RuntimeOptions) {
       beat.stop()
     },
 
+    /** Why work cannot be taken now, if it cannot. */
+    async problem(): Promise<string | undefined> {
+      if (closing.signal.aborted) return 'The server is stopping.'
+      return await store.work(1).then(
+        () => undefined,
+        () => 'Storage is not available.',
+      )
+    },
+
     get legs() {
       return worker.driving
     },

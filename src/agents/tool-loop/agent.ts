@@ -22,6 +22,7 @@ export function toolLoop(options: ToolLoopOptions): Agent {
   return {
     name,
     ...(description !== undefined && { description }),
+    // biome-ignore lint/correctness/useYield: all it does goes through ctx
     async *run(ctx: AgentContext): AsyncGenerator<AgentEvent> {
       for (;;) {
         const calls = openCalls(ctx.messages())

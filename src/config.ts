@@ -1,0 +1,101 @@
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import type { Caller } from './core/runtime.ts'
+
+/** Everything the environment may say, read here and nowhere else. */
+export interface Config {
+  port: number
+  host: string
+  data: string
+  spool: string
+  logLevel: string
+  /** A file that exports agents, tools and policy. */
+  configFile: string | undefined
+  apiKeys: ReadonlyMap<string, Omit<Caller, 'wire'>>
+  bodyLimit: number
+  maxLegs: number
+  leaseTtl: number
+  drain: number
+  demoDelay: number
+  governor: { isHitlEnabled: boolean; actionLimit: number }
+  /** `point:occurrence`, for tests: the process kills itself there. */
+  crash: string | undefined
+}
+
+const whole = (fallback: number, least = 0) =>
+  z.coerce.number().int().min(least).default(fallback)
+const onOff = z.enum(['on', 'off']).default('off')
+
+const schema = z.object({
+  PORT: whole(8000).refine((port) => port < 65_536, 'must be a port number'),
+  HOST: z.string().min(1).optional(),
+  HANDRAIL_DATA: z.string().min(1).default('./data'),
+  HANDRAIL_SPOOL: z.string().min(1).optional(),
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  HANDRAIL_CONFIG: z.string().min(1).optional(),
+  HANDRAIL_API_KEYS: z.string().default(''),
+  HANDRAIL_MAX_BODY: whole(4 * 1024 * 1024, 1),
+  HANDRAIL_MAX_LEGS: whole(256, 1),
+  HANDRAIL_LEASE_MS: whole(15_000, 100),
+  HANDRAIL_DRAIN_MS: whole(5_000),
+  HANDRAIL_DEMO_DELAY_MS: whole(15),
+  HANDRAIL_HITL: onOff,
+  HANDRAIL_ACTION_LIMIT: whole(10),
+  HANDRAIL_CRASH: z.string().optional(),
+})
+
+export class ConfigError extends Error {}
+
+export function readConfig(env: Record<string, string | undefined>): Readonly<Config> {
+  const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '')
+  const parsed = schema.safeParse(Object.fromEntries(given))
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!
+    throw new ConfigError(`${issue.path.join('.')}: ${issue.message}`)
+  }
+  const read = parsed.data
+  const apiKeys = readApiKeys(read.HANDRAIL_API_KEYS)
+  const host = read.HOST ?? (apiKeys.size > 0 ? '0.0.0.0' : '127.0.0.1')
+  if (apiKeys.size === 0 && !isLoopback(host)) {
+    throw new ConfigError(
+      `HOST=${host} would let anyone in: set HANDRAIL_API_KEYS, or leave HOST out to listen on this machine only.`,
+    )
+  }
+  return Object.freeze({
+    port: read.PORT,
+    host,
+    data: resolve(read.HANDRAIL_DATA),
+    spool: read.HANDRAIL_SPOOL ?? join(tmpdir(), 'handrail-spool'),
+    logLevel: read.LOG_LEVEL,
+    configFile: read.HANDRAIL_CONFIG,
+    apiKeys,
+    bodyLimit: read.HANDRAIL_MAX_BODY,
+    maxLegs: read.HANDRAIL_MAX_LEGS,
+    leaseTtl: read.HANDRAIL_LEASE_MS,
+    drain: read.HANDRAIL_DRAIN_MS,
+    demoDelay: read.HANDRAIL_DEMO_DELAY_MS,
+    governor: { isHitlEnabled: read.HANDRAIL_HITL === 'on', actionLimit: read.HANDRAIL_ACTION_LIMIT },
+    crash: read.HANDRAIL_CRASH,
+  })
+}
+
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+
+/** `key=user` or `key=tenant/user` or `key=tenant/user:role+role`, separated by commas. */
+function readApiKeys(text: string): Map<string, Omit<Caller, 'wire'>> {
+  const keys = new Map<string, Omit<Caller, 'wire'>>()
+  for (const part of text.split(',').map((one) => one.trim())) {
+    if (part === '') continue
+    const match = /^([\w.~-]{16,})=(?:([\w.@-]+)\/)?([\w.@-]+)(?::([\w+]+))?$/.exec(part)
+    if (!match) {
+      throw new ConfigError(
+        'HANDRAIL_API_KEYS: write key=user or key=tenant/user:role, with keys of 16 characters or more.',
+      )
+    }
+    const [, key, tenant = 'default', user, roles = 'user'] = match
+    keys.set(key!, { tenant, user: user!, roles: roles.split('+') })
+  }
+  return keys
+}

@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ConfigError } from './config.ts'
+import type { Agent } from './core/agent.ts'
+import type { Model } from './core/model.ts'
+import type { PolicyRule } from './core/policy.ts'
+import type { RetryRule } from './core/retry.ts'
+import type { Tool } from './core/tool.ts'
+
+/** What `handrail.config.ts` may export as its default. */
+export interface Settings {
+  /** Replaces the built-in agent; the first one is also `default`. */
+  agents?: readonly (Agent | { agent: Agent; model?: Model; tools?: readonly Tool[] })[]
+  /** The model of agents that name none. */
+  model?: Model
+  /** Added to the built-in tools, or in their place with `builtIns: false`. */
+  tools?: readonly Tool[]
+  builtIns?: boolean
+  /** Read before the default rules: the first that fits decides. */
+  policy?: readonly PolicyRule[]
+  retry?: Partial<RetryRule>
+}
+
+export const defineConfig = (settings: Settings): Settings => settings
+
+/** Reads the named file, or `handrail.config.{ts,mjs,js}` beside us if there is one. */
+export async function loadSettings(named: string | undefined): Promise<Settings> {
+  const names = named === undefined ? ['ts', 'mjs', 'js'].map((end) => `handrail.config.${end}`) : [named]
+  const path = names.map((name) => resolve(name)).find((one) => existsSync(one))
+  if (path === undefined) {
+    if (named === undefined) return {}
+    throw new ConfigError(`HANDRAIL_CONFIG: there is no file ${named}.`)
+  }
+  const url = pathToFileURL(path).href
+  const module = path.endsWith('.ts')
+    ? await (await import('tsx/esm/api')).tsImport(url, import.meta.url)
+    : await import(url)
+  const settings = module.default?.default ?? module.default
+  if (typeof settings !== 'object' || settings === null) {
+    throw new ConfigError(`${named ?? names[0]}: export the settings as the default export.`)
+  }
+  return settings as Settings
+}

@@ -1,0 +1,77 @@
+import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from './disk.ts'
+import { encodeName } from './names.ts'
+
+/** A chat as files for people: relative path to JSON value. */
+export type Describe = (threadId: string, runIds: string[]) => Promise<Record<string, unknown>>
+
+/** Writes the files that people look at. They are never read back, so nothing waits for them. */
+export class Describer {
+  describe: Describe | undefined
+  readonly #log: Log
+  readonly #folderOf: (threadId: string) => string | undefined
+  readonly #due = new Map<string, Set<string>>()
+  #running: Promise<void> | undefined
+  #writing: Promise<void> | undefined
+
+  /** `folderOf` answers for threads that exist. */
+  constructor(log: Log, folderOf: (threadId: string) => string | undefined) {
+    this.#log = log
+    this.#folderOf = folderOf
+  }
+
+  add(threadId: string, runIds: readonly string[]): void {
+    if (!this.describe) return
+    const due = this.#due.get(threadId) ?? new Set()
+    for (const runId of runIds) due.add(runId)
+    this.#due.set(threadId, due)
+    this.#running ??= this.#run()
+  }
+
+  /** Returns when no file is being written; an erased thread's folder can then be removed. */
+  async pause(): Promise<void> {
+    await this.#writing
+  }
+
+  /** Returns when all is written, or has taken too long. */
+  async drained(ms: number): Promise<void> {
+    const late = new AbortController()
+    await Promise.race([this.#running, sleep(ms, undefined, late).catch(() => {})])
+    late.abort()
+    this.#due.clear()
+  }
+
+  async #run(): Promise<void> {
+    for (const [threadId, runIds] of this.#due) {
+      this.#due.delete(threadId)
+      try {
+        const files = (await this.describe?.(threadId, [...runIds])) ?? {}
+        for (const [path, value] of Object.entries(files)) {
+          this.#writing = this.#write(threadId, path, value)
+          await this.#writing
+        }
+      } catch (error) {
+        this.#log.warn({ err: error, threadId }, 'could not write the readable files of a chat')
+      }
+    }
+    this.#running = undefined
+  }
+
+  async #write(threadId: string, path: string, value: unknown): Promise<void> {
+    const folder = this.#folderOf(threadId)
+    if (folder === undefined) return
+    const target = join(folder, relativePath(path))
+    await mkdir(dirname(target), { recursive: true })
+    await writeFile(`${target}.tmp`, `${JSON.stringify(value, null, 2)}\n`)
+    await rename(`${target}.tmp`, target)
+  }
+}
+
+function relativePath(path: string): string {
+  if (path === 'chat.json') return path
+  const id = /^interactions\/(.*)\.json$/s.exec(path)?.[1]
+  if (id === undefined) throw new Error(`A chat's folder has no place for ${path}`)
+  return join('interactions', `${encodeName(id)}.json`)
+}

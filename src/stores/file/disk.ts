@@ -1,0 +1,86 @@
+import { type FileHandle, open, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** The file operations that a failing or slow disk shows itself in; tests bring their own. */
+export interface Disk {
+  /** Writes all the bytes at a position. */
+  write(file: FileHandle, bytes: Buffer, position: number, path: string): Promise<void>
+  /** Returns when what was written will survive a loss of power. */
+  sync(file: FileHandle, path: string): Promise<void>
+}
+
+export const nodeDisk: Disk = {
+  async write(file, bytes, position) {
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done)
+      done += bytesWritten
+    }
+  },
+  sync: (file) => file.datasync(),
+}
+
+export interface Log {
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+  error(details: object, message: string): void
+}
+
+/** What every part of the file store is given. */
+export interface Tools {
+  disk: Disk
+  log: Log
+  /** Dies at a named point, in tests. */
+  crash(point: string): void
+}
+
+/** A file's name is durable when its directory is. */
+export async function syncDirectory(path: string, disk: Disk): Promise<void> {
+  const file = await open(path, 'r')
+  try {
+    await disk.sync(file, path)
+  } finally {
+    await file.close()
+  }
+}
+
+/** The old content or the new one, never something between. */
+export async function replaceFile(
+  path: string,
+  parts: Iterable<Buffer>,
+  disk: Disk,
+  beforeRename = () => {},
+): Promise<number> {
+  const temporary = `${path}.tmp`
+  const file = await open(temporary, 'w')
+  let end = 0
+  try {
+    for (const part of parts) {
+      await disk.write(file, part, end, temporary)
+      end += part.length
+    }
+    await disk.sync(file, temporary)
+  } finally {
+    await file.close()
+  }
+  beforeRename()
+  await rename(temporary, path)
+  await syncDirectory(dirname(path), disk)
+  return end
+}
+
+export function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException)?.code === 'ENOENT'
+}
+
+/** Runs `work` on every item, a few at a time: many small files, few threads to serve them. */
+export async function forEachOf<T>(
+  items: Iterable<T>,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const rest = items[Symbol.iterator]()
+  const worker = async () => {
+    for (let next = rest.next(); !next.done; next = rest.next()) await work(next.value)
+  }
+  const results = await Promise.allSettled(Array.from({ length: 4 }, worker))
+  for (const result of results) if (result.status === 'rejected') throw result.reason
+}

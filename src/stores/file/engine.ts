@@ -1,0 +1,139 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../lib/clock.ts'
+import { Chats } from './chats.ts'
+import { type Describe, Describer } from './describe.ts'
+import type { Tools } from './disk.ts'
+import { type Disk, isMissing, type Log, nodeDisk, replaceFile, syncDirectory } from './disk.ts'
+import { IndexFile } from './index-file.ts'
+import { Keeper } from './keeper.ts'
+import { Leases } from './leases.ts'
+import { CommitLog } from './log.ts'
+import { segmentsOf } from './read-log.ts'
+import { recover } from './recover.ts'
+import { Stage } from './stage.ts'
+import { Tables } from './tables.ts'
+import { Upkeep } from './upkeep.ts'
+import { unavailable, Writer } from './writer.ts'
+
+export interface FileStoreOptions {
+  directory: string
+  clock: Clock
+  log?: Log
+  /** Called at named points between two effects on the disk; tests die there. */
+  crash?: (point: string) => void
+  describe?: Describe
+  /** A segment of the commit log that is longer is closed and, once its contents moved, dropped. */
+  segmentBytes?: number
+  /** Milliseconds from a commit until its entries are in their journals. */
+  syncEvery?: number
+  fs?: Partial<Disk>
+}
+
+export type Engine = Awaited<ReturnType<typeof openEngine>>
+
+const format = 1
+const silent: Log = { info() {}, warn() {}, error() {} }
+
+/** Puts the parts together, brings them up to date with the log, and starts to write. */
+export async function openEngine(options: FileStoreOptions) {
+  const { directory, clock, log = silent, segmentBytes = 16 << 20, syncEvery = 250 } = options
+  const health = new Health(log)
+  const disk = { ...nodeDisk, ...options.fs }
+  const crash = options.crash ?? (() => {})
+  const tools: Tools = { log, crash, disk: health.watch(disk) }
+
+  const at = (name: string) => join(directory, name)
+  for (const name of ['log', 'chats', 'index']) await mkdir(at(name), { recursive: true })
+  await syncDirectory(directory, tools.disk)
+  await checkFormat(at('format.json'), tools)
+
+  const tables = new Tables()
+  const leases = new Leases(clock)
+  const chats = new Chats(at('chats'), tools, (threadId) => leases.live(threadId))
+  const index = new IndexFile(at('index/threads.ndjson'), tools)
+  const segments = await segmentsOf(at('log'))
+  leases.enter((await recover({ directory, tools, tables, chats, index }, segments)) + 1)
+
+  const commitLog = new CommitLog(at('log'), segments, tools)
+  await commitLog.rotate(leases.epoch)
+  const describer = new Describer(log, (threadId) =>
+    tables.rows.has(threadId) ? chats.folderOf(threadId) : undefined,
+  )
+  describer.describe = options.describe
+  const directories = { chatsDirectory: at('chats') }
+  const keeper = new Keeper({ tools, chats, tables, index, commitLog, describer, ...directories })
+  const upkeep = new Upkeep({
+    ...{ commitLog, keeper, chats, log, segmentBytes, syncEvery },
+    epoch: () => leases.epoch,
+    failed: () => health.failed !== undefined,
+    nudge: () => writer.nudge(),
+  })
+  const writer = new Writer({
+    stage: () => new Stage(tables, chats, leases),
+    write: (records) => commitLog.write(records),
+    between: () => upkeep.between(),
+  })
+  health.onFailure = (error) => writer.stop(unavailable(error))
+  upkeep.schedule()
+  return { tables, leases, chats, commitLog, describer, keeper, upkeep, writer, health }
+}
+
+/** Remembers a sync that failed: the system may have dropped what was written, and says so once. */
+class Health {
+  failed: Error | undefined
+  onFailure: (error: Error) => void = () => {}
+  readonly #log: Log
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  watch({ write, sync }: Disk): Disk {
+    return {
+      write,
+      sync: async (file, path) => {
+        try {
+          await sync(file, path)
+        } catch (error) {
+          this.#fail(error as Error, path)
+          throw error
+        }
+      },
+    }
+  }
+
+  #fail(error: Error, path: string) {
+    if (this.failed) return
+    this.failed = error
+    this.#log.error({ err: error, path }, 'a sync failed: nothing more is accepted until a restart')
+    this.onFailure(error)
+  }
+}
+
+async function checkFormat(path: string, { disk }: Tools): Promise<void> {
+  const text = await readFile(path, 'utf8').catch((error) => {
+    if (isMissing(error)) return undefined
+    throw error
+  })
+  if (text === undefined) {
+    await replaceFile(path, [Buffer.from(`${JSON.stringify({ format })}\n`)], disk)
+    return
+  }
+  const found = readFormat(text)
+  if (found === undefined) throw new Error(`${path} cannot be read. It should say {"format":1}.`)
+  if (found > format)
+    throw new Error(
+      `${path} says format ${found}; this version of Handrail knows formats up to ${format}. ` +
+        'Use the version that wrote the directory, or a newer one.',
+    )
+}
+
+function readFormat(text: string): number | undefined {
+  try {
+    const { format } = JSON.parse(text)
+    return Number.isInteger(format) ? format : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,48 @@
+import type { Entry } from '../../core/entries.ts'
+import type { Marks, NewEntry } from '../../core/store.ts'
+import { isSealed, seal, sealLength } from './lines.ts'
+
+/** An entry as it was given, read once: later changes by the caller do not reach it. */
+export interface Prepared {
+  envelope: string
+  marks: Marks | undefined
+  body: string
+}
+
+export function prepare({ body, marks, ...envelope }: NewEntry): Prepared {
+  return {
+    envelope: JSON.stringify(envelope),
+    marks: marks && (JSON.parse(JSON.stringify(marks)) as Marks),
+    body,
+  }
+}
+
+const keyLength = '"body":'.length
+
+/**
+ * One line of a journal, without its newline:
+ * `{"crc":"...","size":<bytes of the body>,"seq":1,...,"marks":{...},"body":<the body's own text>}`.
+ * The size is what lets the body be cut out again untouched.
+ */
+export function encodeEntry({ envelope, marks, body }: Prepared, seq: number): Buffer {
+  // A line break or half a character cannot stand in a line as it is: such a body is quoted.
+  const quoted = /[\n\p{Surrogate}]/u.test(body)
+  const text = quoted ? JSON.stringify(body) : body
+  const head = `"size":${Buffer.byteLength(text)},"seq":${seq},${envelope.slice(1, -1)}`
+  const middle = marks ? `,"marks":${JSON.stringify(marks)}` : ''
+  return seal(`${head}${middle},"${quoted ? 'text' : 'body'}":${text}}`)
+}
+
+/** The entry of a line, or nothing if the line is not as it was written. */
+export function decodeEntry(line: Buffer): { entry: Entry; marks: Marks } | undefined {
+  if (!isSealed(line)) return undefined
+  const comma = line.indexOf(',', sealLength)
+  const size = Number(line.toString('latin1', sealLength + '"size":'.length, comma))
+  const start = line.length - 1 - size
+  const head = line.toString('utf8', comma + 1, start - keyLength - 1)
+  const text = line.toString('utf8', start, line.length - 1)
+  const quoted = line.toString('latin1', start - keyLength, start) === '"text":'
+  const { marks = {}, ...envelope } = JSON.parse(`{${head}}`)
+  const body = quoted ? (JSON.parse(text) as string) : text
+  return { entry: { ...envelope, body } as Entry, marks: marks as Marks }
+}

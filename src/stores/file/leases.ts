@@ -1,0 +1,81 @@
+import type { Clock } from '../../lib/clock.ts'
+
+interface Lease {
+  holder: string
+  fence: number
+  /** By the monotonic clock, so that a corrected wall clock takes nobody's lease. */
+  until: number
+}
+
+const fencesPerEpoch = 2 ** 20
+
+/**
+ * Leases live in memory: they cannot outlive the process, and the directory's lock proves that an
+ * earlier process is gone. Only the epoch is on disk; it makes every fence greater than all before.
+ */
+export class Leases {
+  readonly #clock: Clock
+  readonly #leases = new Map<string, Lease>()
+  readonly #newest = new Map<string, number>()
+  #epoch = 0
+  #given = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get epoch(): number {
+    return this.#epoch
+  }
+
+  /** No fence is left in this epoch: a new one must be durable before the next claim. */
+  get spent(): boolean {
+    return this.#given >= fencesPerEpoch - 1
+  }
+
+  enter(epoch: number): void {
+    this.#epoch = epoch
+    this.#given = 0
+  }
+
+  claim(threadId: string, holder: string, ttl: number): { fence: number } | undefined {
+    if (this.live(threadId) && this.#leases.get(threadId)?.holder !== holder) return undefined
+    const fence = this.#epoch * fencesPerEpoch + ++this.#given
+    this.#leases.set(threadId, { holder, fence, until: this.#clock.monotonic() + ttl })
+    this.#newest.set(threadId, fence)
+    return { fence }
+  }
+
+  renew(holder: string, ttl: number): Set<number> {
+    const fences = new Set<number>()
+    for (const lease of this.#leases.values()) {
+      if (lease.holder !== holder) continue
+      lease.until = this.#clock.monotonic() + ttl
+      fences.add(lease.fence)
+    }
+    return fences
+  }
+
+  release(threadId: string, fence: number): void {
+    if (this.#leases.get(threadId)?.fence === fence) this.#leases.delete(threadId)
+  }
+
+  forget(threadId: string): void {
+    this.#leases.delete(threadId)
+    this.#newest.delete(threadId)
+  }
+
+  newest(threadId: string): number | undefined {
+    return this.#newest.get(threadId)
+  }
+
+  live(threadId: string): boolean {
+    return this.remaining(threadId) > 0
+  }
+
+  /** Milliseconds until the thread's lease lapses. */
+  remaining(threadId: string): number {
+    const lease = this.#leases.get(threadId)
+    return lease ? Math.max(0, Math.ceil(lease.until - this.#clock.monotonic())) : 0
+  }
+}

@@ -1,0 +1,128 @@
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
+import type { Chats } from './chats.ts'
+import { forEachOf, replaceFile, syncDirectory, type Tools } from './disk.ts'
+import { decodeEntry } from './entry-line.ts'
+import type { IndexFile } from './index-file.ts'
+import { Journal, setAsideName } from './journal.ts'
+import { decodeName, encodeName } from './names.ts'
+import { type LogRecord, readLog } from './read-log.ts'
+import type { Tables } from './tables.ts'
+
+interface Parts {
+  directory: string
+  tools: Tools
+  tables: Tables
+  chats: Chats
+  index: IndexFile
+}
+
+/** What the log says of one thread. */
+interface Replayed {
+  lines: Buffer[]
+  erased: boolean
+  /** Lines that cannot be read; the thread cannot be trusted beyond them. */
+  damage: Buffer[]
+}
+
+/**
+ * Brings the tables and journals to where the log ends; the last epoch. Only reading, except for
+ * unfinished ends that are cut off: to be killed here and start again changes nothing.
+ */
+export async function recover(parts: Parts, segments: readonly number[]): Promise<number> {
+  await parts.index.load(parts.tables)
+  await adoptUnknown(parts)
+  const threads = new Map<string, Replayed>()
+  let epoch = 0
+  for (const record of await readLog(join(parts.directory, 'log'), segments, parts.tools)) {
+    if (record.kind === 'epoch') epoch = Math.max(epoch, record.epoch)
+    else replay(record, threads, parts)
+  }
+  await forEachOf(threads, ([threadId, thread]) => restore(threadId, thread, parts))
+  return epoch
+}
+
+function replay(
+  record: Exclude<LogRecord, { kind: 'epoch' }>,
+  threads: Map<string, Replayed>,
+  { tables, tools }: Parts,
+) {
+  const { threadId } = record
+  if (threadId === undefined)
+    throw new Error(
+      `The commit log is damaged at ${record.kind === 'damaged' ? record.where : '?'}, and the line does ` +
+        'not say which chat it belongs to. Restore the directory from a backup, or remove that ' +
+        'line to go on without what it said.',
+    )
+  const thread = threads.get(threadId) ?? { lines: [], erased: false, damage: [] }
+  threads.set(threadId, thread)
+  if (record.kind === 'damaged') {
+    thread.damage.push(record.bytes)
+    tools.log.error({ threadId }, `the commit log is damaged at ${record.where}`)
+  } else if (record.kind === 'erase') {
+    tables.remove(threadId)
+    threads.set(threadId, { lines: [], erased: true, damage: [] })
+  } else {
+    for (const line of record.lines) {
+      const marks = decodeEntry(line)?.marks
+      if (marks) tables.apply(threadId, marks)
+      thread.lines.push(line)
+    }
+  }
+}
+
+/** Gives a journal the entries that only the log has. */
+async function restore(threadId: string, thread: Replayed, parts: Parts): Promise<void> {
+  const { chats } = parts
+  try {
+    if (thread.erased) chats.erased.add(threadId)
+    if (thread.erased && thread.lines.length === 0 && thread.damage.length === 0) return
+    const journal = thread.erased ? chats.create(threadId) : await chats.get(threadId)
+    for (const line of thread.lines) {
+      const read = decodeEntry(line)
+      if (!read || read.entry.seq > journal.lastSeq + 1) throw new RuntimeError('thread_damaged')
+      if (read.entry.seq <= journal.lastSeq) continue
+      journal.push(line, read.marks, read.entry.runId)
+      chats.waiting.add(journal)
+    }
+    if (thread.damage.length > 0) throw new RuntimeError('thread_damaged')
+  } catch (error) {
+    if (!isRuntimeError(error, 'thread_damaged')) throw error
+    await setAside(threadId, thread, parts)
+    chats.close(threadId, error)
+  }
+}
+
+/** The log will be dropped; what it has of a damaged chat is kept beside it for whoever repairs it. */
+async function setAside(threadId: string, { lines, damage }: Replayed, { chats, tools }: Parts) {
+  const folder = chats.folderOf(threadId)
+  // An erased thread that came back damaged: its folder must not be removed with this file in it.
+  chats.erased.delete(threadId)
+  await mkdir(folder, { recursive: true })
+  const content = [...damage, ...lines].flatMap((line) => [line, Buffer.from('\n')])
+  await replaceFile(join(folder, setAsideName), content, tools.disk)
+  await syncDirectory(join(folder, '..'), tools.disk)
+}
+
+/** Chats on disk that the index does not have: all of them, when it is missing or damaged. */
+async function adoptUnknown({ directory, tables, chats, tools }: Parts): Promise<void> {
+  const chatsDirectory = join(directory, 'chats')
+  const folders = await readdir(chatsDirectory)
+  if (folders.length === tables.rows.size) return
+  const known = new Set(Array.from(tables.rows.keys(), encodeName))
+  await forEachOf(folders, async (folder) => {
+    if (known.has(folder)) return
+    let threadId = decodeName(folder)
+    try {
+      // Not through `chats`: most of them will not be needed again soon.
+      const journal = new Journal(threadId ?? folder, join(chatsDirectory, folder), tools)
+      await journal.load((entry, marks) => {
+        threadId = entry.threadId
+        tables.apply(entry.threadId, marks)
+      })
+    } catch (error) {
+      if (threadId !== undefined) chats.close(threadId, error)
+    }
+  })
+}

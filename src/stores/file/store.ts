@@ -1,0 +1,168 @@
+import { mkdir, realpath } from 'node:fs/promises'
+import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
+import type { Store } from '../../core/store.ts'
+import type { Clock } from '../../lib/clock.ts'
+import type { Describe } from './describe.ts'
+import { type Engine, type FileStoreOptions, openEngine } from './engine.ts'
+import { prepare } from './entry-line.ts'
+import type { Journal } from './journal.ts'
+import { lockDirectory } from './lock.ts'
+import { epochRecord } from './log.ts'
+import { unavailable } from './writer.ts'
+
+export type { FileStoreOptions } from './engine.ts'
+
+export interface FileStoreExtras {
+  /** Writes the journals now. */
+  sync(): Promise<void>
+  onDescribe(describe: Describe): void
+  /** Why the store accepts nothing more, if a sync has failed. */
+  readonly failed: Error | undefined
+}
+
+/** Everything in one directory, no server needed. One process at a time has it. */
+export async function fileStore(options: FileStoreOptions): Promise<Store & FileStoreExtras> {
+  await mkdir(options.directory, { recursive: true })
+  const directory = await realpath(options.directory)
+  const unlock = await lockDirectory(directory)
+  try {
+    return storeOf(await openEngine({ ...options, directory }), options.clock, unlock)
+  } catch (error) {
+    await unlock()
+    throw error
+  }
+}
+
+function storeOf(
+  engine: Engine,
+  clock: Clock,
+  unlock: () => Promise<void>,
+): Store & FileStoreExtras {
+  const { tables, chats, leases, writer, keeper, describer, health } = engine
+  let closing: Promise<void> | undefined
+
+  return {
+    async append(threadId, given, guard) {
+      if (given.some((entry) => entry.threadId !== threadId))
+        throw new RuntimeError('internal', 'An entry names another thread than it is written to.')
+      const kind = given[0]?.kind
+      const entries = given.map(prepare)
+      const believed = structuredClone(guard)
+      const bytes = entries.reduce((sum, entry) => sum + entry.body.length, 0)
+      return withJournal(engine, threadId, () =>
+        writer.submit((stage) => stage.append(threadId, kind, entries, believed), bytes),
+      )
+    },
+
+    read: (threadId, { after = 0, limit = 1000 } = {}) =>
+      withJournal(engine, threadId, async (journal) => {
+        try {
+          return journal ? await journal.read(after, limit) : []
+        } catch (error) {
+          if (chats.peek(threadId) !== journal) return [] // erased meanwhile
+          if (!isRuntimeError(error)) throw unavailable(error)
+          chats.close(threadId, error)
+          throw error
+        }
+      }),
+
+    locate: async (name) => tables.locate(name),
+    thread: async (threadId) => {
+      const row = tables.rows.get(threadId)
+      return row && { ...row }
+    },
+    threads: async (query) => tables.threads(query),
+    asks: async (query) => tables.asks(query),
+
+    async claim(threadId, holder, ttl) {
+      if (leases.spent) await nextEpoch(engine)
+      // In line with the appends: whoever gets a fence sees all that earlier fences have written.
+      return writer.submit(() => {
+        if (leases.spent) throw new RuntimeError('overloaded', undefined, { retryAfter: 1 })
+        const claimed = leases.claim(threadId, holder, ttl)
+        return { apply: () => claimed }
+      })
+    },
+    renew: async (holder, ttl) => leases.renew(holder, ttl),
+    release: async (threadId, fence) => leases.release(threadId, fence),
+    work: async (limit) => workOf(engine, clock.now(), limit),
+
+    async erase(threadId, guard) {
+      const believed = structuredClone(guard)
+      const erase = () => writer.submit((stage) => stage.erase(threadId, believed))
+      // What is damaged has no facts to be checked any more, but it can still be removed.
+      return chats.damaged.has(threadId) && !guard.expect?.length
+        ? erase()
+        : withJournal(engine, threadId, erase)
+    },
+
+    close() {
+      closing ??= close(engine, unlock)
+      return closing
+    },
+
+    sync: () => keeper.flush(),
+    onDescribe(describe) {
+      describer.describe = describe
+    },
+    get failed() {
+      return health.failed
+    },
+  }
+}
+
+/** Keeps the thread's journal in memory while something is done with it. */
+async function withJournal<T>(
+  { tables, chats }: Engine,
+  threadId: string,
+  use: (journal?: Journal) => Promise<T>,
+): Promise<T> {
+  if (!tables.rows.has(threadId) && !chats.damaged.has(threadId)) return use()
+  const journal = await chats.get(threadId)
+  journal.pins++
+  try {
+    return await use(journal)
+  } finally {
+    journal.pins--
+  }
+}
+
+function nextEpoch({ leases, writer }: Engine): Promise<void> {
+  return writer.submit(() => {
+    const epoch = leases.epoch + 1
+    if (!leases.spent) return { apply() {} } // someone else was first
+    return { record: epochRecord(epoch), apply: () => leases.enter(epoch) }
+  })
+}
+
+function workOf({ tables, leases }: Engine, now: number, limit: number) {
+  const found = new Set<string>()
+  let nextAt = Number.POSITIVE_INFINITY
+  for (const threadId of tables.legs) {
+    const remaining = leases.remaining(threadId)
+    if (remaining > 0) nextAt = Math.min(nextAt, now + remaining)
+    else found.add(threadId)
+  }
+  for (const [threadId, timers] of tables.timers)
+    for (const at of timers.values()) {
+      if (at <= now) found.add(threadId)
+      else nextAt = Math.min(nextAt, at)
+    }
+  const threadIds = [...found].slice(0, limit)
+  return Number.isFinite(nextAt) ? { threadIds, nextAt } : { threadIds }
+}
+
+async function close(
+  { writer, upkeep, describer, commitLog }: Engine,
+  unlock: () => Promise<void>,
+) {
+  writer.stop(new RuntimeError('stopping'))
+  try {
+    await writer.drained()
+    await upkeep.close()
+    await describer.drained(5_000)
+    await commitLog.close()
+  } finally {
+    await unlock()
+  }
+}

@@ -1,0 +1,196 @@
+import type {
+  AskQuery,
+  AskRow,
+  Marks,
+  Page,
+  ThreadName,
+  ThreadQuery,
+  ThreadRow,
+} from '../../core/store.ts'
+import { decode, type Key, type Order, SortedRows } from './sorted.ts'
+
+/** All that the index knows of one thread; `row` is absent when the thread was erased. */
+export interface IndexRecord {
+  id: string
+  row?: ThreadRow
+  timers?: Record<string, number>
+  asks?: AskRow[]
+}
+
+interface Owner {
+  names: Map<string, string>
+  rows: SortedRows<ThreadRow>
+}
+
+/** Rows, names, asks and timers of every thread, in memory. Rows are replaced, never changed. */
+export class Tables {
+  readonly rows = new Map<string, ThreadRow>()
+  readonly timers = new Map<string, Map<string, number>>()
+  /** Threads with a leg to drive. */
+  readonly legs = new Set<string>()
+  /** What the index on disk does not have yet. */
+  readonly dirty = new Set<string>()
+  readonly #asks = new Map<string, Map<string, AskRow>>()
+  readonly #owners = new Map<string, Map<string, Owner>>()
+  readonly #inboxes = new Map<string, { all: SortedRows<AskRow>; pending: SortedRows<AskRow> }>()
+
+  apply(threadId: string, { thread, ask, timers }: Marks): void {
+    if (!thread && !ask && !timers) return
+    this.dirty.add(threadId)
+    const known = this.rows.get(threadId)
+    if (thread && (known || thread.tenant !== undefined))
+      this.#setRow({ ...(known as ThreadRow), ...thread, threadId })
+    if (ask) this.#setAsk(threadId, ask)
+    for (const [key, at] of Object.entries(timers ?? {})) this.#setTimer(threadId, key, at)
+  }
+
+  remove(threadId: string): void {
+    this.dirty.add(threadId)
+    const row = this.rows.get(threadId)
+    if (row) this.#unlist(row)
+    for (const ask of this.#asks.get(threadId)?.values() ?? []) this.#list(ask, undefined)
+    this.rows.delete(threadId)
+    this.#asks.delete(threadId)
+    this.timers.delete(threadId)
+    this.legs.delete(threadId)
+  }
+
+  record(threadId: string): IndexRecord {
+    const row = this.rows.get(threadId)
+    if (!row) return { id: threadId }
+    const timers = this.timers.get(threadId)
+    const asks = this.#asks.get(threadId)
+    return {
+      id: threadId,
+      row,
+      ...(timers && { timers: Object.fromEntries(timers) }),
+      ...(asks && { asks: [...asks.values()] }),
+    }
+  }
+
+  restore({ id, row, timers, asks }: IndexRecord): void {
+    if (this.rows.has(id)) this.remove(id)
+    if (row) this.#setRow(row)
+    for (const ask of asks ?? []) this.#setAsk(id, ask)
+    for (const [key, at] of Object.entries(timers ?? {})) this.#setTimer(id, key, at)
+  }
+
+  locate({ tenant, owner, clientId }: ThreadName): string | undefined {
+    return this.#owners.get(tenant)?.get(owner)?.names.get(clientId)
+  }
+
+  threads({ tenant, owner, archived, agent, limit, cursor }: ThreadQuery): Page<ThreadRow> {
+    const rows = this.#owners.get(tenant)?.get(owner)?.rows
+    if (!rows) return emptyPage(newest.name, cursor)
+    return rows.page(
+      limit,
+      cursor,
+      (row) =>
+        (archived === undefined || row.archived === archived) &&
+        (agent === undefined || row.agent === agent),
+    )
+  }
+
+  asks({ tenant, owner, state, limit, cursor }: AskQuery): Page<AskRow> {
+    const inbox = this.#inboxes.get(tenant)
+    if (!inbox) return emptyPage(soonest.name, cursor)
+    const rows = state === 'pending' ? inbox.pending : inbox.all
+    return rows.page(
+      limit,
+      cursor,
+      (ask) =>
+        (owner === undefined || ask.owner === owner) &&
+        (state === undefined || ask.state === state),
+    )
+  }
+
+  #setRow(row: ThreadRow): void {
+    const known = this.rows.get(row.threadId)
+    if (
+      known &&
+      (known.tenant !== row.tenant || known.owner !== row.owner || known.clientId !== row.clientId)
+    )
+      this.#unlist(known)
+    this.rows.set(row.threadId, row)
+    const owners = within(this.#owners, row.tenant, () => new Map<string, Owner>())
+    const owner = within(owners, row.owner, () => ({
+      names: new Map(),
+      rows: new SortedRows(newest),
+    }))
+    owner.names.set(row.clientId, row.threadId)
+    owner.rows.set(row.threadId, row)
+    if (row.leg === null) this.legs.delete(row.threadId)
+    else this.legs.add(row.threadId)
+  }
+
+  #unlist({ tenant, owner, clientId, threadId }: ThreadRow): void {
+    const entry = this.#owners.get(tenant)?.get(owner)
+    if (entry?.names.get(clientId) === threadId) entry.names.delete(clientId)
+    entry?.rows.set(threadId, undefined)
+  }
+
+  #setAsk(threadId: string, columns: NonNullable<Marks['ask']>): void {
+    const known = this.#asks.get(threadId)?.get(columns.askId)
+    // The columns of an ask that was never raised have no row to go to.
+    if (!known && columns.raisedAt === undefined) return
+    const ask = { ...(known as AskRow), ...columns, threadId }
+    if (known && known.tenant !== ask.tenant) this.#list(known, undefined)
+    within(this.#asks, threadId, () => new Map()).set(ask.askId, ask)
+    this.#list(ask, ask)
+  }
+
+  #list({ tenant, threadId, askId }: AskRow, ask: AskRow | undefined): void {
+    const inbox = within(this.#inboxes, tenant, () => ({
+      all: new SortedRows(soonest),
+      pending: new SortedRows(soonest),
+    }))
+    const id = JSON.stringify([threadId, askId])
+    inbox.all.set(id, ask)
+    inbox.pending.set(id, ask?.state === 'pending' ? ask : undefined)
+  }
+
+  #setTimer(threadId: string, key: string, at: number | null): void {
+    if (at !== null) within(this.timers, threadId, () => new Map()).set(key, at)
+    else {
+      this.timers.get(threadId)?.delete(key)
+      if (this.timers.get(threadId)?.size === 0) this.timers.delete(threadId)
+    }
+  }
+}
+
+/** By `updatedAt`, then by id: ids sort by the time they were made, so the greater is the newer. */
+const newest: Order<ThreadRow> = {
+  name: 'newest',
+  key: (row) => [row.updatedAt, row.threadId],
+  compare: (a, b) => -compareKeys(a, b),
+  copy: (row) => ({ ...row }),
+}
+
+const soonest: Order<AskRow> = {
+  name: 'soonest',
+  key: (ask) => [ask.deadline, ask.askId, ask.threadId],
+  compare: compareKeys,
+  copy: (ask) => ({ ...ask, audience: [...ask.audience] }),
+}
+
+function compareKeys(a: Key, b: Key): number {
+  for (let n = 0; n < a.length; n++) {
+    if (a[n] === b[n]) continue
+    return a[n]! < b[n]! ? -1 : 1
+  }
+  return 0
+}
+
+/** Nothing to list, but a cursor that is not ours is told so all the same. */
+function emptyPage<Row>(name: string, cursor: string | undefined): Page<Row> {
+  if (cursor !== undefined) decode(name, cursor)
+  return { rows: [] }
+}
+
+function within<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
+}

@@ -1,0 +1,106 @@
+import type { Chats } from './chats.ts'
+import type { Log } from './disk.ts'
+import type { Keeper } from './keeper.ts'
+import type { CommitLog } from './log.ts'
+
+interface UpkeepOptions {
+  commitLog: CommitLog
+  keeper: Keeper
+  chats: Chats
+  log: Log
+  epoch(): number
+  failed(): boolean
+  /** Makes the writer come by, so that `between` is called though nobody writes. */
+  nudge(): void
+  segmentBytes: number
+  syncEvery: number
+}
+
+/** Segments that may wait to be dropped before writers have to wait for it too. */
+const patience = 8
+
+/** Decides when the keeper works: soon after a commit, and whenever a segment is full. */
+export class Upkeep {
+  readonly #options: UpkeepOptions
+  #timer: NodeJS.Timeout | undefined
+  #busy = false
+  #closed = false
+  #complained = false
+  /** The segment is to end, however short it is. */
+  #ending = false
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options
+  }
+
+  /** Between two batches of the writer: the only time at which a segment may end. */
+  async between(): Promise<void> {
+    const { commitLog, segmentBytes, failed } = this.#options
+    if (failed() || this.#closed) return
+    if (commitLog.size > segmentBytes || this.#ending) {
+      this.#ending = false
+      await this.#try(() => this.#rotate())
+      const done = this.#work(() => this.#options.keeper.checkpoint())
+      if (commitLog.old.length > patience) await done
+    }
+    this.schedule()
+  }
+
+  schedule(): void {
+    if (this.#timer || this.#busy || this.#closed || !this.#due) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.#tick()
+    }, this.#options.syncEvery).unref()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    const { keeper, commitLog, failed } = this.#options
+    await keeper.idle()
+    if (failed()) return
+    await this.#try(async () => {
+      if (commitLog.used) await this.#rotate()
+      await keeper.checkpoint(true)
+    })
+  }
+
+  get #due(): boolean {
+    const { chats, commitLog } = this.#options
+    return chats.waiting.size > 0 || chats.erased.size > 0 || commitLog.old.length > 0
+  }
+
+  async #tick(): Promise<void> {
+    const { keeper, commitLog, chats, failed, nudge } = this.#options
+    if (failed() || this.#closed) return
+    // Erased means gone from the log too, so that does not wait until the segment is full.
+    if (chats.erased.size > 0) {
+      this.#ending = true
+      nudge()
+    } else await this.#work(() => (commitLog.old.length > 0 ? keeper.checkpoint() : keeper.flush()))
+  }
+
+  async #work(work: () => Promise<void>): Promise<void> {
+    this.#busy = true
+    await this.#try(work)
+    this.#busy = false
+    this.schedule()
+  }
+
+  async #rotate(): Promise<void> {
+    await this.#options.commitLog.rotate(this.#options.epoch())
+  }
+
+  /** Nothing is lost when this fails, the log still has it; it is tried again. Said once. */
+  async #try(work: () => Promise<void>): Promise<void> {
+    try {
+      await work()
+      this.#complained = false
+    } catch (error) {
+      if (!this.#complained)
+        this.#options.log.warn({ err: error }, 'could not write journals or index; trying again')
+      this.#complained = true
+    }
+  }
+}

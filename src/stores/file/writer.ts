@@ -1,0 +1,104 @@
+import { RuntimeError } from '../../core/errors.ts'
+import type { Stage, Step } from './stage.ts'
+
+interface Waiting {
+  take(stage: Stage): Step<unknown>
+  resolve(value: unknown): void
+  reject(error: unknown): void
+}
+
+interface WriterOptions {
+  stage(): Stage
+  /** Makes the records durable, all of them or none. */
+  write(records: readonly Buffer[]): Promise<void>
+  /** Called between two batches, when everything before is durable and in the tables. */
+  between(): Promise<void>
+}
+
+const mostWaiting = 10_000
+const mostBytes = 64 << 20
+
+/**
+ * Group commit. Whoever comes while a batch is being synced waits for the next one, and one write
+ * and one sync serve them all. Each is checked against the state that those before it will leave.
+ */
+export class Writer {
+  readonly #options: WriterOptions
+  #queue: Waiting[] = []
+  #bytes = 0
+  #running: Promise<void> | undefined
+  #stopped: RuntimeError | undefined
+
+  constructor(options: WriterOptions) {
+    this.#options = options
+  }
+
+  submit<T>(take: (stage: Stage) => Step<T>, bytes = 0): Promise<T> {
+    if (this.#stopped) return Promise.reject(this.#stopped)
+    if (this.#queue.length >= mostWaiting || this.#bytes > mostBytes)
+      return Promise.reject(new RuntimeError('overloaded', undefined, { retryAfter: 1 }))
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ take, resolve: resolve as (value: unknown) => void, reject })
+      this.#bytes += bytes
+      this.#running ??= this.#run()
+    })
+  }
+
+  /** Calls `between` soon, though nobody may be writing. */
+  nudge(): void {
+    this.submit(() => ({ apply() {} })).catch(() => {}) // stopped, or busy enough
+  }
+
+  /** Refuses everything from here on; what was accepted before still happens. */
+  stop(error: RuntimeError): void {
+    this.#stopped ??= error
+  }
+
+  /** Returns when nothing is waiting any more. */
+  async drained(): Promise<void> {
+    while (this.#running) await this.#running
+  }
+
+  async #run(): Promise<void> {
+    await null // let everyone of this turn of the event loop come along
+    while (this.#queue.length > 0) {
+      const batch = this.#queue
+      this.#queue = []
+      this.#bytes = 0
+      await this.#commit(batch)
+      await this.#options.between()
+    }
+    this.#running = undefined
+  }
+
+  async #commit(batch: readonly Waiting[]): Promise<void> {
+    const stage = this.#options.stage()
+    const steps = batch.map((waiting) => {
+      try {
+        return waiting.take(stage)
+      } catch (error) {
+        return { error }
+      }
+    })
+    const records = steps.flatMap((step) => ('record' in step ? (step.record ?? []) : []))
+    try {
+      if (records.length > 0) await this.#options.write(records)
+    } catch (cause) {
+      // Also those that were refused: they were refused because of what has now not happened.
+      const error = this.#stopped ?? unavailable(cause)
+      for (const { reject } of batch) reject(error)
+      return
+    }
+    // All of them first: whoever is told of one must not see a half of the batch.
+    const results = steps.map((step) => ('apply' in step ? step.apply() : undefined))
+    for (const [n, { resolve, reject }] of batch.entries()) {
+      const step = steps[n]!
+      if ('error' in step) reject(step.error)
+      else resolve(results[n])
+    }
+  }
+}
+
+export function unavailable(cause: unknown): RuntimeError {
+  return new RuntimeError('store_unavailable', undefined, { cause, retryAfter: 1 })
+}

@@ -1,0 +1,190 @@
+import type { Entry } from '../../core/entries.ts'
+import { RuntimeError } from '../../core/errors.ts'
+import type { AskRow, Guard, Marks, NewEntry, Store, ThreadRow } from '../../core/store.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { pageOf } from './page.ts'
+
+interface Thread {
+  row: ThreadRow
+  entries: Entry[]
+  facts: Map<string, string>
+  asks: Map<string, AskRow>
+  timers: Map<string, number>
+}
+
+interface Lease {
+  holder: string
+  fence: number
+  /** By the monotonic clock, so that a corrected wall clock takes nobody's lease. */
+  until: number
+}
+
+/** The readable specification of a store: everything is a Map, and every answer is a copy. */
+export function memoryStore({ clock }: { clock: Clock }): Store {
+  const threads = new Map<string, Thread>()
+  const leases = new Map<string, Lease>()
+  /** The newest fence of each thread; it outlives the lease, so that a late driver may finish. */
+  const fences = new Map<string, number>()
+  let lastFence = 0
+  let closed = false
+
+  const nameOf = (row: ThreadRow) => JSON.stringify([row.tenant, row.owner, row.clientId])
+  const holderOf = (name: string) =>
+    [...threads.values()].find((thread) => nameOf(thread.row) === name)?.row.threadId
+  const live = (threadId: string) => (leases.get(threadId)?.until ?? 0) > clock.monotonic()
+
+  function check(threadId: string, guard: Guard) {
+    const fence = fences.get(threadId)
+    if (guard.fence !== undefined && guard.fence !== fence)
+      throw new RuntimeError('journal_conflict', 'Another driver has taken this thread.', {
+        data: { fence: fence ?? 0 },
+      })
+    for (const expected of guard.expect ?? []) {
+      const actual = threads.get(threadId)?.facts.get(expected.fact) ?? null
+      const met = 'is' in expected ? actual === expected.is : actual !== expected.not
+      if (!met)
+        throw new RuntimeError('journal_conflict', `The fact ${expected.fact} has changed.`, {
+          data: { fact: expected.fact, actual },
+        })
+    }
+  }
+
+  function apply(threadId: string, thread: Thread, marks: Marks) {
+    for (const [fact, value] of Object.entries(marks.facts ?? {}))
+      value === null ? thread.facts.delete(fact) : thread.facts.set(fact, value)
+    for (const [key, at] of Object.entries(marks.timers ?? {}))
+      at === null ? thread.timers.delete(key) : thread.timers.set(key, at)
+    Object.assign(thread.row, marks.thread, { threadId })
+    const { ask } = marks
+    // The columns of an ask that was never raised have no row to go to.
+    if (ask && (thread.asks.has(ask.askId) || ask.raisedAt !== undefined))
+      thread.asks.set(ask.askId, { ...thread.asks.get(ask.askId), ...ask, threadId } as AskRow)
+  }
+
+  return {
+    async append(threadId, given, guard) {
+      if (closed) throw new RuntimeError('stopping')
+      if (given.some((entry) => entry.threadId !== threadId))
+        throw new RuntimeError('internal', 'An entry names another thread than it is written to.')
+      const entries = structuredClone(given) as NewEntry[]
+      const known = threads.get(threadId)
+      const creation = creationOf(entries)
+      if (!known && !creation) throw new RuntimeError('thread_not_found')
+      if (known && entries[0]?.kind === 'thread.created') throw new RuntimeError('thread_exists')
+      check(threadId, guard)
+
+      const thread = known ?? emptyThread(creation as ThreadRow)
+      let row = thread.row
+      for (const { marks } of entries) row = { ...row, ...marks?.thread, threadId }
+      const holder = holderOf(nameOf(row))
+      if (holder !== undefined && holder !== threadId) throw new RuntimeError('thread_exists')
+
+      const placed = entries.map(({ marks, ...entry }, n) => {
+        if (marks) apply(threadId, thread, marks)
+        return { ...entry, seq: thread.entries.length + n + 1 }
+      })
+      thread.entries.push(...placed)
+      threads.set(threadId, thread)
+      return structuredClone(placed)
+    },
+
+    async read(threadId, { after = 0, limit = 1000 } = {}) {
+      const entries = threads.get(threadId)?.entries ?? []
+      const from = Math.max(0, after)
+      return structuredClone(entries.slice(from, from + Math.max(0, limit)))
+    },
+
+    async locate({ tenant, owner, clientId }) {
+      return holderOf(JSON.stringify([tenant, owner, clientId]))
+    },
+
+    async thread(threadId) {
+      return structuredClone(threads.get(threadId)?.row)
+    },
+
+    async threads({ tenant, owner, archived, agent, limit, cursor }) {
+      const rows = [...threads.values()]
+        .map((thread) => thread.row)
+        .filter((row) => row.tenant === tenant && row.owner === owner)
+        .filter((row) => archived === undefined || row.archived === archived)
+        .filter((row) => agent === undefined || row.agent === agent)
+      return pageOf(rows, (row) => [-row.updatedAt, row.threadId], 'newest', limit, cursor)
+    },
+
+    async asks({ tenant, owner, state, limit, cursor }) {
+      const rows = [...threads.values()]
+        .flatMap((thread) => [...thread.asks.values()])
+        .filter((ask) => ask.tenant === tenant)
+        .filter((ask) => owner === undefined || ask.owner === owner)
+        .filter((ask) => state === undefined || ask.state === state)
+      return pageOf(
+        rows,
+        (ask) => [ask.deadline, ask.askId, ask.threadId],
+        'soonest',
+        limit,
+        cursor,
+      )
+    },
+
+    async claim(threadId, holder, ttl) {
+      if (closed) throw new RuntimeError('stopping')
+      if (live(threadId) && leases.get(threadId)?.holder !== holder) return undefined
+      const fence = ++lastFence
+      leases.set(threadId, { holder, fence, until: clock.monotonic() + ttl })
+      fences.set(threadId, fence)
+      return { fence }
+    },
+
+    async renew(holder, ttl) {
+      const own = [...leases.values()].filter((lease) => lease.holder === holder)
+      for (const lease of own) lease.until = clock.monotonic() + ttl
+      return new Set(own.map((lease) => lease.fence))
+    },
+
+    async release(threadId, fence) {
+      if (leases.get(threadId)?.fence === fence) leases.delete(threadId)
+    },
+
+    async work(limit) {
+      const now = clock.now()
+      const found = new Set<string>()
+      const later: number[] = []
+      for (const [threadId, { row, timers }] of threads) {
+        const lease = live(threadId) ? leases.get(threadId) : undefined
+        if (row.leg !== null && !lease) found.add(threadId)
+        if (row.leg !== null && lease) later.push(now + Math.ceil(lease.until - clock.monotonic()))
+        for (const at of timers.values()) at <= now ? found.add(threadId) : later.push(at)
+      }
+      const threadIds = [...found].slice(0, limit)
+      return later.length > 0 ? { threadIds, nextAt: Math.min(...later) } : { threadIds }
+    },
+
+    async erase(threadId, guard) {
+      if (closed) throw new RuntimeError('stopping')
+      if (!threads.has(threadId)) throw new RuntimeError('thread_not_found')
+      check(threadId, guard)
+      threads.delete(threadId)
+      leases.delete(threadId)
+      fences.delete(threadId)
+    },
+
+    async close() {
+      closed = true
+    },
+  }
+}
+
+const columns = [
+  ...(['tenant', 'owner', 'clientId', 'agent', 'title', 'createdAt', 'updatedAt'] as const),
+  ...(['archived', 'status', 'leg'] as const),
+]
+
+/** The row that a first entry brings, if it is whole. */
+function creationOf([first]: readonly NewEntry[]): Partial<ThreadRow> | undefined {
+  const row = first?.kind === 'thread.created' ? first.marks?.thread : undefined
+  return row && columns.every((column) => row[column] !== undefined) ? row : undefined
+}
+
+function emptyThread(row: ThreadRow): Thread {
+  return { row: { ...row }, entries: [], facts: new Map(), asks: new Map(), timers: new Map() }
+}

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { jsonSchemaOf } from '../core/tool.ts'
+import { builtInTools, weather } from './index.ts'
+
+const use = { signal: new AbortController().signal, effectId: 'effect_1', write: () => {} }
+
+test('every tool says what it takes and what it would do', () => {
+  const inputs: Record<string, unknown> = {
+    list_files: {},
+    read_file: { path: 'a' },
+    write_file: { path: 'a', content: 'b' },
+    run_code: { code: '1' },
+    weather: { city: 'Paris' },
+    echo: { text: 'hi' },
+  }
+  const tools = builtInTools({ root: '/nowhere' })
+  expect(tools.map((tool) => tool.name)).toEqual(Object.keys(inputs))
+  for (const tool of tools) {
+    expect(jsonSchemaOf(tool)).toMatchObject({ type: 'object', additionalProperties: false })
+    const properties = (jsonSchemaOf(tool) as { properties: object }).properties
+    for (const property of Object.values(properties)) expect(property.description).toBeTruthy()
+    const input = tool.schema.parse(inputs[tool.name])
+    expect(tool.describe?.(input)).toMatch(/^[A-Z]\S* .*[^.]$/)
+    expect(tool.schema.safeParse({ ...(input as object), more: 1 }).success).toBe(false)
+  }
+})
+
+test('only what reads is idempotent', () => {
+  for (const tool of builtInTools({ root: '/nowhere' })) {
+    expect(tool.idempotent ?? false).toBe(tool.access === 'read')
+  }
+})
+
+test('the weather is found whatever the spelling, and is labelled as sample data', async () => {
+  expect(await weather().run({ city: ' sao  PAULO ' }, use)).toMatch(/^São Paulo: .*sample data/)
+  await expect(weather().run({ city: 'Atlantis' }, use)).rejects.toThrow(
+    /no sample weather for Atlantis\. Known cities: Barcelona, .*Tokyo\./,
+  )
+})

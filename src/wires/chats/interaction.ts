@@ -1,0 +1,167 @@
+import type { AskRecord, Run, ThreadState } from '../../core/fold.ts'
+import { branch, ended, messagesOf, pendingAsks } from '../../core/fold.ts'
+import { validHistory } from '../../core/history.ts'
+import { callsOf, type Message, textOf } from '../../core/messages.ts'
+
+/** The chats wire's words for what the journal holds. Built when read, kept nowhere. */
+export type AgentEventJson =
+  | { type: 'TOOL_CALL'; id: string; tool_name: string; tool_input: string }
+  | { type: 'TOOL_RESULT'; id: string; tool_name: string; tool_output: string; not_run?: boolean }
+  | { type: 'THINKING'; content: string; message_id: string; partial?: boolean }
+  | { type: 'ANSWER'; content: string; message_id: string; partial?: boolean }
+
+export function statusOf({ status }: Run): string {
+  switch (status) {
+    case 'completed':
+      return 'COMPLETED'
+    case 'failed':
+      return 'FAILED'
+    case 'cancelled':
+      return 'CANCELLED'
+    case 'waiting':
+      return 'WAITING_APPROVAL'
+    default:
+      return 'RUNNING'
+  }
+}
+
+export const isoTime = (at: number): string => new Date(at).toISOString()
+
+export function interactionJson(state: ThreadState, run: Run, current: boolean) {
+  const waiting = pendingAsks(state, run)
+  return {
+    id: run.runId,
+    status: statusOf(run),
+    ...(run.status === 'queued' && run.leg === 0 && { queued: true }),
+    ...(waiting[0] && { kind: waiting[0].ask.kind, approvals: waiting.map(approvalJson) }),
+    ...(run.status === 'cancelling' && { cancelling: true }),
+    ...(!current && { superseded: true }),
+    ...(run.parentRunId !== undefined && { parent_id: run.parentRunId }),
+    agent: run.agent,
+    user_message: userMessage(state, run),
+    agent_events: agentEvents(state, run),
+    final_agent_state: ended(run)
+      ? { messages: openAiMessages(messagesOf(state, run.runId)) }
+      : null,
+    ...(run.error && { error: run.error }),
+    created_at: isoTime(run.createdAt),
+    completed_at: run.endedAt === null ? null : isoTime(run.endedAt),
+  }
+}
+
+export function userMessage(state: ThreadState, run: Run): string {
+  const said = run.messageIds.map((id) => state.messages.get(id)?.message)
+  const first = said.find((message) => message?.role === 'user')
+  return first ? textOf(first) : ''
+}
+
+export function approvalJson({ ask }: Pick<AskRecord, 'ask'>) {
+  const { askId, kind, tool, title, input, deadline, schema, preview, evidence } = ask
+  return {
+    approval_id: askId,
+    action: tool ?? kind,
+    kind,
+    tool_name: tool ?? null,
+    tool_input: input === undefined ? null : JSON.stringify(input),
+    timeout_at: isoTime(deadline),
+    card: {
+      title,
+      at_timeout: ask.atTimeout,
+      ...(ask.callId !== undefined && { call_id: ask.callId }),
+      ...(schema !== undefined && { schema }),
+      ...(preview !== undefined && { preview }),
+      ...(evidence !== undefined && { evidence }),
+    },
+  }
+}
+
+/** What a message says, in events: reasoning and words on the way to a call are thinking. */
+export function messageEvents(message: Message): AgentEventJson[] {
+  const about = { message_id: message.id, ...(message.partial && { partial: true }) }
+  if (message.role === 'tool') {
+    const notRun = message.meta?.notRun === true && { not_run: true }
+    const id = message.callId ?? ''
+    const text = { tool_name: message.name ?? '', tool_output: textOf(message) }
+    return [{ type: 'TOOL_RESULT', id, ...text, ...notRun }]
+  }
+  if (message.role !== 'assistant') return []
+  const calling = callsOf(message).length > 0
+  return message.parts.flatMap((part): AgentEventJson[] => {
+    if (part.type !== 'text' && part.type !== 'reasoning') return []
+    const type = part.type === 'reasoning' || calling ? 'THINKING' : 'ANSWER'
+    return [{ type, content: part.text, ...about }]
+  })
+}
+
+function agentEvents(state: ThreadState, run: Run): AgentEventJson[] {
+  const events: { seq: number; event: AgentEventJson }[] = []
+  for (const id of run.messageIds) {
+    const said = state.messages.get(id)
+    if (!said) continue
+    for (const event of messageEvents(said.message)) events.push({ seq: said.seq, event })
+  }
+  for (const id of run.effectIds) {
+    const record = state.effects.get(id)
+    if (record?.intent.effect !== 'tool') continue
+    events.push({ seq: record.seq, event: callEvent(record.intent) })
+  }
+  return events.sort((a, b) => a.seq - b.seq).map(({ event }) => event)
+}
+
+export const callEvent = (intent: { callId?: string; name: string; input?: unknown }) => ({
+  type: 'TOOL_CALL' as const,
+  id: intent.callId ?? '',
+  tool_name: intent.name,
+  tool_input: JSON.stringify(intent.input ?? {}),
+})
+
+/** OpenAI's chat format, valid as a request: every call has its result. */
+export function openAiMessages(messages: readonly Message[]) {
+  return validHistory(messages).map((message) => {
+    const content = textOf(message)
+    if (message.role === 'tool') return { role: 'tool', tool_call_id: message.callId, content }
+    const calls = callsOf(message).map(({ callId, name, input }) => ({
+      id: callId,
+      type: 'function',
+      function: { name, arguments: input },
+    }))
+    if (calls.length === 0) return { role: message.role, content }
+    return { role: message.role, content: content || null, tool_calls: calls }
+  })
+}
+
+export function chatJson(state: ThreadState, page: { limit?: number; before?: string; all: boolean }) {
+  const path = branch(state)
+  const current = new Set(path.map(({ runId }) => runId))
+  // What waits in line will follow the head.
+  const queued = state.line.map((id) => state.runs.get(id)!)
+  const starting = [...state.runs.values()].filter(
+    (run) => run.parentRunId === undefined && run.runId === state.active,
+  )
+  for (const run of [...starting, ...queued]) current.add(run.runId)
+  let runs = page.all ? [...state.runs.values()] : [...path, ...starting, ...queued]
+  const end = page.before === undefined ? -1 : runs.findIndex(({ runId }) => runId === page.before)
+  if (end >= 0) runs = runs.slice(0, end)
+  const more = page.limit !== undefined && runs.length > page.limit
+  if (page.limit !== undefined) runs = runs.slice(-page.limit)
+  return {
+    id: state.clientId,
+    title: state.title,
+    interactions: runs.map((run) => interactionJson(state, run, current.has(run.runId))),
+    ...(more && { before: runs[0]?.runId }),
+    created_at: isoTime(state.createdAt),
+  }
+}
+
+export function chatSummary(row: {
+  clientId: string
+  title: string | null
+  agent: string
+  status: string
+  createdAt: number
+  updatedAt: number
+}) {
+  const { clientId, title, agent, status, createdAt, updatedAt } = row
+  const times = { created_at: isoTime(createdAt), updated_at: isoTime(updatedAt) }
+  return { id: clientId, title, agent, status, ...times }
+}

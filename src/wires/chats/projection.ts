@@ -1,0 +1,97 @@
+import type { Piece } from '../../core/agent.ts'
+import type { Known } from '../../core/entries.ts'
+import { ended } from '../../core/fold.ts'
+import { textOf } from '../../core/messages.ts'
+import type { Thread } from '../../core/thread.ts'
+import type { Frame, Projection } from '../sse.ts'
+import { approvalJson, callEvent, isoTime, messageEvents } from './interaction.ts'
+
+/** One interaction as the seed's events, and the added ones that its clients may ignore. */
+export function interactionView(thread: Thread, runId: string): Projection {
+  const { state } = thread
+  return {
+    dialect: 'chats',
+    entry: (entry) => (entry.runId === runId ? framesOf(entry, state.clientId) : []),
+    piece: (piece, of) => (of === runId ? pieceFrame(piece) : undefined),
+    retracted: (ids) => frame('retracted', { ids, why: 'resent' }),
+    ends: (entry) => entry.runId === runId && isEnd(entry),
+    over: () => {
+      const run = state.runs.get(runId)
+      return !run || ended(run)
+    },
+  }
+}
+
+const isEnd = ({ kind }: Known) =>
+  kind === 'run.completed' || kind === 'run.failed' || kind === 'run.cancelled'
+
+const frame = (event: string, data: object): Frame => ({ event, data: JSON.stringify(data) })
+
+const eventNames = {
+  TOOL_CALL: 'tool_call',
+  TOOL_RESULT: 'tool_result',
+  THINKING: 'thinking',
+  ANSWER: 'answer',
+} as const
+
+/** By hand: this runs for every delta of every stream. */
+function pieceFrame({ kind, id, text }: Piece): Frame | undefined {
+  if (kind === 'input') return undefined
+  const delta = `"delta":${JSON.stringify(text)}}`
+  if (kind === 'text') return { event: 'answer_delta', data: `{"message_id":"${id}",${delta}` }
+  if (kind === 'reasoning')
+    return { event: 'thinking_delta', data: `{"message_id":"${id}",${delta}` }
+  return { event: 'tool_output', data: `{"id":${JSON.stringify(id)},${delta}` }
+}
+
+function framesOf(entry: Known, chatId: string): Frame[] {
+  const interaction_id = entry.runId
+  switch (entry.kind) {
+    case 'message.added': {
+      const { message } = entry.body
+      if (message.role !== 'user')
+        return messageEvents(message).map((event) => frame(eventNames[event.type], event))
+      const started = { interaction_id, chat_id: chatId, status: 'RUNNING' }
+      const said = { user_message: textOf(message), created_at: isoTime(entry.at) }
+      return [frame('interaction_started', { ...started, ...said })]
+    }
+    case 'message.retracted':
+      return [frame('retracted', entry.body)]
+    case 'effect.intended': {
+      if (entry.body.effect !== 'tool') return []
+      const again = entry.body.attempt > 1 && { attempt: entry.body.attempt }
+      return [frame('tool_call', { ...callEvent(entry.body), ...again })]
+    }
+    case 'ask.raised':
+      return [frame('approval_required', approvalJson(entry.body))]
+    case 'ask.answered': {
+      const { askId, state, reason, input, outcome, remember } = entry.body
+      if (state === 'cancelled') return []
+      const approved = state === 'approved' || state === 'answered'
+      const by = { by: entry.actor.id, ...(reason !== undefined && { reason }) }
+      const more = { ...(outcome && { outcome }), ...(remember && { remember }) }
+      const edited = input === undefined ? {} : { edited_input: input }
+      const about = { approval_id: askId, approved, state, ...by, ...more, ...edited }
+      return [frame(approved ? 'approved' : 'rejected', about)]
+    }
+    case 'event':
+      return entry.body.name === 'retry' ? [frame('retrying', entry.body.value as object)] : []
+    case 'run.completed':
+      return [complete(interaction_id, 'COMPLETED')]
+    case 'run.failed': {
+      const { code, message, retryable = false } = entry.body.error
+      const error = frame('error', { error: message, code, retryable })
+      return [error, complete(interaction_id, 'FAILED')]
+    }
+    case 'run.cancelled':
+      return [
+        frame('cancelled', { interaction_id, ...entry.body }),
+        complete(interaction_id, 'CANCELLED'),
+      ]
+    default:
+      return []
+  }
+}
+
+const complete = (interaction_id: string | undefined, status: string) =>
+  frame('interaction_complete', { interaction_id, status })

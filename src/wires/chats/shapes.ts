@@ -1,0 +1,153 @@
+import { z } from 'zod'
+import { clientId } from '../http.ts'
+
+/** What goes over the chats wire; requests are strict, so that a typo is not silently ignored. */
+export const chatParams = z.object({ chat_id: clientId })
+export const interactionParams = z.object({ chat_id: clientId, interaction_id: clientId })
+
+const text = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(1_000_000)
+  .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
+
+export const startBody = z.strictObject({ user_message: text, agent: z.string().optional() })
+export const editBody = z.strictObject({ new_user_message: text })
+export const emptyBody = z.strictObject({})
+export const createBody = z.strictObject({
+  id: clientId.optional(),
+  title: z.string().max(200).optional(),
+  agent: z.string().optional(),
+})
+
+export const approveBody = z
+  .strictObject({
+    approval_id: z.string().min(1),
+    approved: z.boolean().optional(),
+    reason: z.string().max(10_000).optional(),
+    edited_input: z.record(z.string(), z.unknown()).optional(),
+    remember: z.boolean().optional(),
+    stop: z.boolean().optional(),
+    /** Answer in place of the tool. */
+    answer: z.string().optional(),
+    /** An effect in doubt: what happened, and its result. */
+    outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
+    result: z.string().optional(),
+    newLimit: z.number().int().min(0).max(1_000_000).optional(),
+    newStatus: z.boolean().optional(),
+  })
+  .refine(
+    ({ approved, stop, answer, outcome }) =>
+      approved !== undefined || stop || answer !== undefined || outcome !== undefined,
+    { path: ['approved'], message: 'is missing. Send true or false.' },
+  )
+
+export const startQuery = z.strictObject({
+  when_busy: z.enum(['reject', 'queue', 'cancel']).optional(),
+  on_disconnect: z.enum(['continue', 'cancel']).optional(),
+})
+export const eventsQuery = z.strictObject({ after: z.string().optional() })
+const limit = z
+  .string()
+  .regex(/^[1-9]\d{0,3}$/, 'must be a number from 1 to 1000')
+  .transform(Number)
+  .refine((value) => value <= 1_000, 'must be a number from 1 to 1000')
+  .optional()
+export const chatQuery = z.strictObject({
+  limit,
+  before: z.string().optional(),
+  include: z.enum(['superseded']).optional(),
+})
+export const listQuery = z.strictObject({ limit, cursor: z.string().optional() })
+
+const status = z.enum(['RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED', 'WAITING_APPROVAL'])
+const agentEvent = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('TOOL_CALL'),
+    id: z.string(),
+    tool_name: z.string(),
+    tool_input: z.string(),
+  }),
+  z.object({
+    type: z.literal('TOOL_RESULT'),
+    id: z.string(),
+    tool_name: z.string(),
+    tool_output: z.string(),
+  }),
+  z.object({ type: z.literal('THINKING'), content: z.string() }),
+  z.object({ type: z.literal('ANSWER'), content: z.string() }),
+])
+export const interaction = z.object({
+  id: z.string(),
+  status,
+  user_message: z.string(),
+  agent_events: z.array(agentEvent),
+  final_agent_state: z.object({ messages: z.array(z.unknown()) }).nullable(),
+  created_at: z.string(),
+  completed_at: z.string().nullable(),
+  queued: z.boolean().optional(),
+  superseded: z.boolean().optional(),
+  parent_id: z.string().nullable().optional(),
+})
+export const chat = z.object({
+  id: z.string(),
+  title: z.string().nullable(),
+  interactions: z.array(interaction),
+  created_at: z.string(),
+})
+export const problem = z.object({
+  error: z.object({
+    code: z.string(),
+    message: z.string(),
+    field: z.string().optional(),
+    retryable: z.boolean(),
+  }),
+})
+
+const failed = (description: string) => ({ description, schema: problem })
+
+export const problems = {
+  400: failed('The request is not valid; `field` names what is wrong'),
+  404: failed('There is no such thing, or it is not yours'),
+  409: failed('Not in this state; the answer names what stands in the way'),
+  503: failed('Storage is away or the server is stopping; see Retry-After'),
+}
+export const streamResponses = {
+  200: { description: 'The interaction as it happens', stream: 'text/event-stream' },
+  ...problems,
+}
+const processed = z.object({
+  status: z.literal('processed'),
+  approval_id: z.string(),
+  approved: z.boolean(),
+  state: z.string(),
+})
+export const approveResponses = {
+  200: { description: 'The decision is recorded', schema: processed },
+  ...problems,
+}
+const cancelling = z.object({
+  status: z.literal('cancelling'),
+  interaction_id: z.string(),
+  message: z.string(),
+})
+export const cancelResponses = {
+  200: { description: 'It will stop', schema: cancelling },
+  ...problems,
+}
+export const interactionResponses = {
+  200: { description: 'The interaction', schema: interaction, stream: 'text/event-stream' },
+  ...problems,
+}
+export const chatResponses = { 200: { description: 'The chat', schema: chat }, ...problems }
+export const createResponses = { 201: { description: 'The chat', schema: chat }, ...problems }
+const summary = z.object({
+  id: z.string(),
+  title: z.string().nullable(),
+  agent: z.string(),
+  status: z.enum(['idle', 'running', 'waiting']),
+  created_at: z.string(),
+  updated_at: z.string(),
+})
+const list = z.object({ chats: z.array(summary), next_cursor: z.string().nullable() })
+export const listResponses = { 200: { description: 'One page', schema: list }, ...problems }

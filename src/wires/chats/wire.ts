@@ -1,0 +1,272 @@
+import { z } from 'zod'
+import { digestOf } from '../../lib/canonical.ts'
+import { RuntimeError } from '../../core/errors.ts'
+import type { AskRecord, Run } from '../../core/fold.ts'
+import { type Cursor, cursorAt, parseCursor } from '../../core/follow.ts'
+import { userText } from '../../core/messages.ts'
+import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
+import type { Thread } from '../../core/thread.ts'
+import { json, type Route, route } from '../http.ts'
+import { frames, type Heartbeats, sse } from '../sse.ts'
+import { chatJson, chatSummary, interactionJson, isoTime, statusOf } from './interaction.ts'
+import { interactionView } from './projection.ts'
+import * as shapes from './shapes.ts'
+
+/** The chats API: REST for commands and reads, event streams for what happens. */
+export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
+  const stream = (thread: Thread, runId: string, from: Cursor, left?: () => void) =>
+    sse(
+      (signal) => frames(thread, from, interactionView(thread, runId), signal),
+      heartbeats,
+      left && { left },
+    )
+
+  /** Where an interaction's stream begins, unless the reader says how far it got. */
+  const cursorFor = (request: Request, after: string | undefined, run: Run): Cursor => {
+    const last = after ?? request.headers.get('last-event-id') ?? undefined
+    if (last === undefined || last === '') return cursorAt(run.firstSeq - 1)
+    return parseCursor(last)
+  }
+
+  async function begin(
+    caller: Caller,
+    chatId: string,
+    query: z.infer<typeof shapes.startQuery>,
+    request: Request,
+    start: StartRequest,
+  ): Promise<Response> {
+    const whenBusy = query.when_busy
+    const { thread, runId } = await runtime
+      .start(caller, chatId, { ...start, ...(whenBusy && { whenBusy }) })
+      .catch(namingInteraction)
+    const run = thread.state.runs.get(runId)!
+    const left =
+      query.on_disconnect === 'cancel'
+        ? () => void runtime.cancel(caller, chatId, runId).catch(() => {})
+        : undefined
+    const response = stream(thread, runId, cursorFor(request, undefined, run), left)
+    response.headers.set('x-interaction-id', runId)
+    return response
+  }
+
+  async function find(caller: Caller, chatId: string, interactionId: string) {
+    const thread = await runtime.open(caller, chatId)
+    const run = thread.state.runs.get(interactionId)
+    if (!run) throw new RuntimeError('run_not_found')
+    return { thread, run, state: thread.state }
+  }
+
+  return [
+    route({
+      method: 'post',
+      path: '/chats/{chat_id}/interactions',
+      summary: 'Start an interaction and stream what the agent does',
+      params: shapes.chatParams,
+      query: shapes.startQuery,
+      body: shapes.startBody,
+      headers: { 'Idempotency-Key': 'The same key again streams the same interaction' },
+      responses: shapes.streamResponses,
+      async handle({ params, query, body, caller, request }) {
+        const key = keyOf(request, ['start', params.chat_id, body])
+        const message = userText(runtime.newId('msg'), body.user_message)
+        const agent = body.agent === undefined ? {} : { agent: body.agent }
+        return await begin(caller, params.chat_id, query, request, { message, ...key, ...agent })
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/chats/{chat_id}/interactions/{interaction_id}/edit',
+      summary: 'Edit a user message and run again from there, on a new branch',
+      params: shapes.interactionParams,
+      query: shapes.startQuery,
+      body: shapes.editBody,
+      headers: { 'Idempotency-Key': 'The same key again streams the same interaction' },
+      responses: shapes.streamResponses,
+      async handle({ params, query, body, caller, request }) {
+        const { chat_id, interaction_id: replaces } = params
+        const { run } = await find(caller, chat_id, replaces)
+        const key = keyOf(request, ['edit', params, body])
+        const message = userText(runtime.newId('msg'), body.new_user_message)
+        const { agent } = run
+        return await begin(caller, chat_id, query, request, { message, ...key, agent, replaces })
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/chats/{chat_id}/interactions/{interaction_id}/approve',
+      summary: 'Decide what the agent asked: approve, reject, answer, or stop',
+      params: shapes.interactionParams,
+      body: shapes.approveBody,
+      headers: { 'Idempotency-Key': 'The same key again gets the first response again' },
+      responses: shapes.approveResponses,
+      async handle({ params, body, caller, request }) {
+        const { state, run } = await find(caller, params.chat_id, params.interaction_id)
+        const { approval_id, edited_input, answer, result, ...decision } = body
+        if (!run.askIds.includes(approval_id)) throw new RuntimeError('ask_not_found')
+        const { key } = keyOf(request, ['approve', params, body])
+        const used = key && state.keys.get(key.key)
+        if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
+        const value = answer ?? result
+        const said = { ...decision, input: edited_input, value }
+        const { chat_id } = params
+        const { record, fresh } = await runtime.answer(caller, chat_id, approval_id, said, key)
+        const mine = key !== undefined && state.keys.get(key.key)?.ref === `ask:${approval_id}`
+        const recorded = decisionJson(record)
+        if (fresh || mine) return json({ status: 'processed', approval_id, ...recorded })
+        throw new RuntimeError('ask_settled', undefined, {
+          data: { approval_id, decision: recorded },
+        })
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/chats/{chat_id}/interactions/{interaction_id}/cancel',
+      summary: 'Cancel an interaction',
+      params: shapes.interactionParams,
+      body: shapes.emptyBody,
+      bodyOptional: true,
+      responses: shapes.cancelResponses,
+      async handle({ params, caller }) {
+        const { chat_id, interaction_id } = params
+        await find(caller, chat_id, interaction_id)
+        await runtime.cancel(caller, chat_id, interaction_id).catch(namingInteraction)
+        const message = 'Interaction will stop at next checkpoint'
+        return json({ status: 'cancelling', interaction_id, message })
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/chats/{chat_id}/interactions/{interaction_id}/retry',
+      summary: 'Run a failed interaction again from where it failed',
+      params: shapes.interactionParams,
+      body: shapes.emptyBody,
+      bodyOptional: true,
+      responses: shapes.streamResponses,
+      async handle({ params, caller }) {
+        const { chat_id, interaction_id } = params
+        const { state } = await find(caller, chat_id, interaction_id)
+        const from = state.seq
+        const thread = await runtime.retry(caller, chat_id, interaction_id).catch(namingInteraction)
+        return stream(thread, interaction_id, cursorAt(from))
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/chats/{chat_id}/interactions/{interaction_id}/events',
+      summary: 'Join an interaction: its stream from the start, or from a cursor',
+      params: shapes.interactionParams,
+      query: shapes.eventsQuery,
+      headers: { 'Last-Event-ID': 'The id of the last frame that arrived' },
+      responses: shapes.streamResponses,
+      async handle({ params, query, caller, request }) {
+        const { thread, run } = await find(caller, params.chat_id, params.interaction_id)
+        return stream(thread, run.runId, cursorFor(request, query.after, run))
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/chats/{chat_id}/interactions/{interaction_id}',
+      summary: 'One interaction as JSON, or its stream for Accept: text/event-stream',
+      params: shapes.interactionParams,
+      query: shapes.eventsQuery,
+      responses: shapes.interactionResponses,
+      async handle({ params, query, caller, request }) {
+        const { thread, run, state } = await find(caller, params.chat_id, params.interaction_id)
+        if (request.headers.get('accept')?.includes('text/event-stream')) {
+          return stream(thread, run.runId, cursorFor(request, query.after, run))
+        }
+        return json(interactionJson(state, run, true))
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/chats/{chat_id}',
+      summary: 'A chat with its interactions',
+      params: shapes.chatParams,
+      query: shapes.chatQuery,
+      responses: shapes.chatResponses,
+      async handle({ params, query, caller }) {
+        const { state } = await runtime.open(caller, params.chat_id)
+        const { limit, before, include } = query
+        if (before !== undefined && !state.runs.has(before)) throw new RuntimeError('run_not_found')
+        const page = { ...(limit && { limit }), ...(before !== undefined && { before }) }
+        return json(chatJson(state, { ...page, all: include === 'superseded' }))
+      },
+    }),
+    route({
+      method: 'delete',
+      path: '/chats/{chat_id}',
+      summary: 'Delete a chat; what runs in it is cancelled first',
+      params: shapes.chatParams,
+      responses: { 204: { description: 'It is gone' }, ...shapes.problems },
+      async handle({ params, caller }) {
+        await runtime.erase(caller, params.chat_id)
+        return new Response(null, { status: 204 })
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/chats',
+      summary: 'The chats of the caller, newest first',
+      query: shapes.listQuery,
+      responses: shapes.listResponses,
+      async handle({ query, caller }) {
+        const { limit = 50, cursor } = query
+        const page = await runtime.list(caller, { limit, ...(cursor !== undefined && { cursor }) })
+        return json({ chats: page.rows.map(chatSummary), next_cursor: page.next ?? null })
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/chats',
+      summary: 'Create an empty chat',
+      body: shapes.createBody,
+      bodyOptional: true,
+      responses: shapes.createResponses,
+      async handle({ body, caller }) {
+        const { id = runtime.newId('chat'), ...rest } = body
+        const { thread, fresh } = await runtime.create(caller, id, rest)
+        if (!fresh) throw new RuntimeError('thread_exists')
+        return json(chatJson(thread.state, { all: false }), 201)
+      },
+    }),
+  ]
+}
+
+function keyOf(request: Request, about: unknown): { key?: { key: string; digest: string } } {
+  const key = request.headers.get('idempotency-key')
+  if (key === null) return {}
+  if (key.length === 0 || key.length > 200) {
+    const field = 'header.idempotency-key'
+    throw new RuntimeError('invalid_request', `${field}: use 1 to 200 characters.`, { field })
+  }
+  return { key: { key, digest: digestOf(about) } }
+}
+
+function decisionJson({ answer, answeredBy, answeredAt }: AskRecord) {
+  const { state, reason, outcome } = answer!
+  return {
+    approved: state === 'approved' || state === 'answered',
+    state,
+    by: answeredBy?.id,
+    at: isoTime(answeredAt ?? 0),
+    ...(reason !== undefined && { reason }),
+    ...(outcome && { outcome }),
+  }
+}
+
+/** Core names runs; this wire's clients know them as interactions. */
+function namingInteraction(error: unknown): never {
+  if (!(error instanceof RuntimeError) || !error.data) throw error
+  const { run_id, asks, status } = error.data
+  const run = { status } as Run
+  const data = {
+    ...(run_id !== undefined && { interaction_id: run_id }),
+    ...(status !== undefined && { status: statusOf(run) }),
+    ...(asks !== undefined && { approval_ids: asks }),
+  }
+  const { code, message, field, retryAfter, cause } = error
+  const rest = { ...(field !== undefined && { field }), ...(retryAfter && { retryAfter }) }
+  throw new RuntimeError(code, message, { cause, ...rest, data })
+}
+

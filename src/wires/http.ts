@@ -1,0 +1,155 @@
+import { z } from 'zod'
+import { RuntimeError } from '../core/errors.ts'
+import type { Caller } from '../core/runtime.ts'
+
+/** One route: the same table serves the requests and writes the OpenAPI document. */
+export interface Route<P = unknown, Q = unknown, B = unknown> {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** `/chats/{chat_id}`, as OpenAPI writes it. */
+  path: string
+  summary: string
+  params?: z.ZodType<P>
+  query?: z.ZodType<Q>
+  body?: z.ZodType<B>
+  /** The body may be left out. */
+  bodyOptional?: boolean
+  headers?: Record<string, string>
+  responses: Record<number, { description: string; schema?: z.ZodType; stream?: string }>
+  handle(call: Call<P, Q, B>): Promise<Response>
+}
+
+export interface Call<P, Q, B> {
+  params: P
+  query: Q
+  body: B
+  caller: Caller
+  request: Request
+}
+
+/** Ties the handler's types to the schemas. */
+export const route = <P, Q, B>(one: Route<P, Q, B>): Route => one as unknown as Route
+
+/** Ids that clients choose: any printable text, well formed, of a sensible length. */
+export const clientId = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine((id) => id.isWellFormed() && !/\p{Cc}/u.test(id), 'must be printable text')
+
+const depthLimit = 64
+
+/** Reads and checks a request against its route. Nothing is done before all of it is right. */
+export async function readCall<P, Q, B>(
+  one: Route<P, Q, B>,
+  request: Request,
+  params: Record<string, string>,
+  bodyLimit: number,
+): Promise<{ params: P; query: Q; body: B }> {
+  const url = new URL(request.url)
+  return {
+    params: check(one.params, params, 'path') as P,
+    query: check(one.query, queryOf(url), 'query') as Q,
+    body: (one.body
+      ? check(one.body, await readJson(request, bodyLimit, one.bodyOptional), 'body')
+      : undefined) as B,
+  }
+}
+
+function queryOf(url: URL): Record<string, string> {
+  const query: Record<string, string> = Object.create(null)
+  for (const [key, value] of url.searchParams) {
+    if (key in query) throw invalid(`query.${key}`, 'is given twice. Give it once.')
+    query[key] = value
+  }
+  return query
+}
+
+function check(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
+  const parsed = (schema ?? z.strictObject({})).safeParse(value)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]!
+  if (issue.code === 'unrecognized_keys') {
+    const field = [where, ...issue.path, issue.keys[0]].join('.')
+    throw invalid(field, 'is not known here. Leave it out.')
+  }
+  const field = [where, ...issue.path].join('.')
+  if (where === 'path') {
+    throw new RuntimeError('invalid_id', `${field}: ${issue.message}`, { field })
+  }
+  throw invalid(field, issue.message)
+}
+
+const invalid = (field: string, problem: string) =>
+  new RuntimeError('invalid_request', `${field}: ${problem}`, { field })
+
+async function readJson(request: Request, limit: number, optional = false): Promise<unknown> {
+  const bytes = await readBytes(request, limit)
+  if (bytes.length === 0 && optional) return {}
+  const type = request.headers.get('content-type') ?? ''
+  if (!/^application\/json\s*(;|$)/i.test(type)) throw new RuntimeError('unsupported_media_type')
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new RuntimeError('invalid_encoding', undefined, { cause, field: 'body' })
+  }
+  if (depthOf(text) > depthLimit) {
+    const fix = `The JSON is nested deeper than ${depthLimit} levels. Flatten it.`
+    throw new RuntimeError('body_too_deep', fix, { field: 'body' })
+  }
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new RuntimeError('invalid_json', undefined, { cause, field: 'body' })
+  }
+}
+
+async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
+  const tooLarge = () => {
+    const fix = `The body is larger than ${limit} bytes. Send less at once.`
+    return new RuntimeError('body_too_large', fix, { field: 'body' })
+  }
+  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge()
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of request.body ?? []) {
+    size += chunk.length
+    if (size > limit) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+/** How deep brackets nest outside of strings; read before parsing, so that depth costs nothing. */
+function depthOf(text: string): number {
+  let depth = 0
+  let deepest = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (inString) {
+      if (code === 92) i++
+      else if (code === 34) inString = false
+    } else if (code === 34) inString = true
+    else if (code === 91 || code === 123) deepest = Math.max(deepest, ++depth)
+    else if (code === 93 || code === 125) depth--
+  }
+  return deepest
+}
+
+export function json(value: unknown, status = 200, headers: Record<string, string> = {}) {
+  return new Response(JSON.stringify(value), {
+    status,
+    headers: { 'content-type': 'application/json; charset=utf-8', ...headers },
+  })
+}
+
+/** The JSON form of an error, for every wire that has no form of its own. */
+export function errorResponse(error: RuntimeError): Response {
+  const { code, message, field, retryable, data, retryAfter } = error
+  const body = { code, message, ...(field !== undefined && { field }), retryable, ...data }
+  const headers: Record<string, string> = {}
+  if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter))
+  else if (error.status === 503) headers['retry-after'] = '1'
+  return json({ error: body }, error.status, headers)
+}
