@@ -18,13 +18,13 @@ export interface Config {
   leaseTtl: number
   drain: number
   demoDelay: number
+  heartbeat: number
   governor: { isHitlEnabled: boolean; actionLimit: number }
   /** `point:occurrence`, for tests: the process kills itself there. */
   crash: string | undefined
 }
 
-const whole = (fallback: number, least = 0) =>
-  z.coerce.number().int().min(least).default(fallback)
+const whole = (fallback: number, least = 0) => z.coerce.number().int().min(least).default(fallback)
 const onOff = z.enum(['on', 'off']).default('off')
 
 const schema = z.object({
@@ -40,6 +40,7 @@ const schema = z.object({
   HANDRAIL_LEASE_MS: whole(15_000, 100),
   HANDRAIL_DRAIN_MS: whole(5_000),
   HANDRAIL_DEMO_DELAY_MS: whole(15),
+  HANDRAIL_HEARTBEAT_MS: whole(15_000, 10),
   HANDRAIL_HITL: onOff,
   HANDRAIL_ACTION_LIMIT: whole(10),
   HANDRAIL_CRASH: z.string().optional(),
@@ -75,7 +76,11 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     leaseTtl: read.HANDRAIL_LEASE_MS,
     drain: read.HANDRAIL_DRAIN_MS,
     demoDelay: read.HANDRAIL_DEMO_DELAY_MS,
-    governor: { isHitlEnabled: read.HANDRAIL_HITL === 'on', actionLimit: read.HANDRAIL_ACTION_LIMIT },
+    heartbeat: read.HANDRAIL_HEARTBEAT_MS,
+    governor: {
+      isHitlEnabled: read.HANDRAIL_HITL === 'on',
+      actionLimit: read.HANDRAIL_ACTION_LIMIT,
+    },
     crash: read.HANDRAIL_CRASH,
   })
 }

@@ -1,6 +1,8 @@
 /** What a configuration file, or a program that embeds Handrail, may use. */
 export { type ToolLoopOptions, toolLoop } from './agents/tool-loop/agent.ts'
 export { localBus } from './bus/local/bus.ts'
+export { compose } from './compose.ts'
+export { type Config, readConfig } from './config.ts'
 export type { Agent, AgentContext, AgentEvent, Piece, Question } from './core/agent.ts'
 export type { Answer, Ask, Known, RunOptions } from './core/entries.ts'
 export { type ErrorCode, errors, RuntimeError } from './core/errors.ts'
@@ -17,8 +19,8 @@ export {
 export type { Bus, Queue, Store } from './core/store.ts'
 export { defineTool, type Tool, type ToolUse } from './core/tool.ts'
 export { demoModel } from './models/demo.ts'
-export { type Settings, defineConfig } from './settings.ts'
 export { localQueue } from './queue/local/queue.ts'
+export { defineConfig, type Settings } from './settings.ts'
 export { fileStore } from './stores/file/store.ts'
 export { memoryStore } from './stores/memory/store.ts'
 export { builtInTools } from './tools/index.ts'

@@ -16,7 +16,9 @@ export interface ServerOptions {
 }
 
 /** `(Request) => Response`: who is asking, which route, and one place for what goes wrong. */
-export function createServer(options: ServerOptions): { fetch: (request: Request) => Promise<Response> } {
+export function createServer(options: ServerOptions): {
+  fetch: (request: Request) => Promise<Response>
+} {
   const app = new Hono()
   const who = identify(options.apiKeys)
   const methods = new Map<string, string[]>()

@@ -26,7 +26,8 @@ export const defineConfig = (settings: Settings): Settings => settings
 
 /** Reads the named file, or `handrail.config.{ts,mjs,js}` beside us if there is one. */
 export async function loadSettings(named: string | undefined): Promise<Settings> {
-  const names = named === undefined ? ['ts', 'mjs', 'js'].map((end) => `handrail.config.${end}`) : [named]
+  const names =
+    named === undefined ? ['ts', 'mjs', 'js'].map((end) => `handrail.config.${end}`) : [named]
   const path = names.map((name) => resolve(name)).find((one) => existsSync(one))
   if (path === undefined) {
     if (named === undefined) return {}

@@ -90,7 +90,7 @@ export class TailReader {
   readonly tail: Tail
   /** Pieces taken since `tail.seq`. */
   offset = 0
-  /** Characters shown of each message that became an entry, until the reader has that entry. */
+  /** Characters shown of what became an entry, by `kind:id`, until the reader has that entry. */
   readonly shown = new Map<string, number>()
   readonly close: () => void
   #wake: (() => void) | undefined
@@ -126,8 +126,12 @@ export class TailReader {
     for (let i = 0; i < this.offset && i < pieces.length; i++) {
       const { piece } = pieces[i]!
       if (open(piece)) kept++
-      else this.shown.set(piece.id, (this.shown.get(piece.id) ?? 0) + piece.text.length)
+      else this.#show(`${piece.kind}:${piece.id}`, piece.text.length)
     }
     this.offset = kept
+  }
+
+  #show(key: string, characters: number): void {
+    this.shown.set(key, (this.shown.get(key) ?? 0) + characters)
   }
 }

@@ -34,7 +34,8 @@ async function attemptLock(directory: string, short: string) {
     const names = await readdir(directory)
     const rivals = names.filter((other) => candidate.test(other) && other !== own)
     for (const rival of rivals) if (await answers(join(short, rival))) return undefined
-    if (names.includes(name) && (await answers(join(short, name)))) throw heldError(directory)
+    // After the rivals, and whatever the list said: a rival may have got it since.
+    if (await answers(join(short, name))) throw heldError(directory)
     await rename(join(directory, own), join(directory, name))
     taken = true
     // Left by processes that died while they were trying.

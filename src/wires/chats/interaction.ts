@@ -130,7 +130,10 @@ export function openAiMessages(messages: readonly Message[]) {
   })
 }
 
-export function chatJson(state: ThreadState, page: { limit?: number; before?: string; all: boolean }) {
+export function chatJson(
+  state: ThreadState,
+  page: { limit?: number; before?: string; all: boolean },
+) {
   const path = branch(state)
   const current = new Set(path.map(({ runId }) => runId))
   // What waits in line will follow the head.

@@ -1,11 +1,11 @@
-import { z } from 'zod'
-import { digestOf } from '../../lib/canonical.ts'
+import type { z } from 'zod'
 import { RuntimeError } from '../../core/errors.ts'
 import type { AskRecord, Run } from '../../core/fold.ts'
 import { type Cursor, cursorAt, parseCursor } from '../../core/follow.ts'
 import { userText } from '../../core/messages.ts'
 import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
 import type { Thread } from '../../core/thread.ts'
+import { digestOf } from '../../lib/canonical.ts'
 import { json, type Route, route } from '../http.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
 import { chatJson, chatSummary, interactionJson, isoTime, statusOf } from './interaction.ts'
@@ -269,4 +269,3 @@ function namingInteraction(error: unknown): never {
   const rest = { ...(field !== undefined && { field }), ...(retryAfter && { retryAfter }) }
   throw new RuntimeError(code, message, { cause, ...rest, data })
 }
-

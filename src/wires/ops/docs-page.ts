@@ -2,7 +2,7 @@ import type { openApi } from './openapi.ts'
 
 type Document = ReturnType<typeof openApi>
 
-const escape = (text: string) =>
+const html = (text: string) =>
   text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]!)
 
 const style = `
@@ -21,7 +21,7 @@ export function docsPage(document: Document): string {
   )
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Handrail API</title>
 <meta name="viewport" content="width=device-width"><style>${style}</style>
-<h1>Handrail API</h1><p>${escape(document.info.description)} Version ${escape(document.info.version)}.
+<h1>Handrail API</h1><p>${html(document.info.description)} Version ${html(document.info.version)}.
 The same as <a href="openapi.json">an OpenAPI document</a>.</p>${operations.join('')}</html>`
 }
 
@@ -34,16 +34,16 @@ interface Operation {
 
 function operation(method: string, path: string, one: Operation): string {
   const parameters = (one.parameters ?? []).map(
-    (p) => `<tr><td><code>${escape(p.name)}</code><td>${p.in}${p.required ? ', required' : ''}
-<td>${escape(p.description ?? '')}`,
+    (p) => `<tr><td><code>${html(p.name)}</code><td>${p.in}${p.required ? ', required' : ''}
+<td>${html(p.description ?? '')}`,
   )
   const body = one.requestBody?.content['application/json']?.schema
   const responses = Object.entries(one.responses).map(
-    ([status, { description }]) => `<tr><td>${status}<td>${escape(description)}`,
+    ([status, { description }]) => `<tr><td>${status}<td>${html(description)}`,
   )
   return `<details><summary><code class="${method}">${method.toUpperCase()}</code>
-<code>${escape(path)}</code> ${escape(one.summary)}</summary><section>
+<code>${html(path)}</code> ${html(one.summary)}</summary><section>
 ${parameters.length > 0 ? `<h3>Parameters</h3><table>${parameters.join('')}</table>` : ''}
-${body ? `<h3>Body</h3><pre>${escape(JSON.stringify(body, null, 2))}</pre>` : ''}
+${body ? `<h3>Body</h3><pre>${html(JSON.stringify(body, null, 2))}</pre>` : ''}
 <h3>Answers</h3><table>${responses.join('')}</table></section></details>`
 }

@@ -1,10 +1,14 @@
 import type { Runtime } from '../../core/runtime.ts'
 import { json, type Route, route } from '../http.ts'
-import { openApi } from './openapi.ts'
 import { docsPage } from './docs-page.ts'
+import { openApi } from './openapi.ts'
 
 /** What operators and tools ask of the server itself. */
-export function opsWire(runtime: Runtime, routes: () => readonly Route[], version: string): Route[] {
+export function opsWire(
+  runtime: Runtime,
+  routes: () => readonly Route[],
+  version: string,
+): Route[] {
   return [
     route({
       method: 'get',

@@ -1,0 +1,100 @@
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { serve } from '@hono/node-server'
+import { pino } from 'pino'
+import { toolLoop } from './agents/tool-loop/agent.ts'
+import { localBus } from './bus/local/bus.ts'
+import type { Config } from './config.ts'
+import { defaultPolicy } from './core/policy.ts'
+import { type AgentEntry, createRuntime } from './core/runtime.ts'
+import type { Clock } from './lib/clock.ts'
+import { systemClock } from './lib/clock.ts'
+import { crashAt } from './lib/crash.ts'
+import { fileSpool } from './lib/spool.ts'
+import { demoModel } from './models/demo.ts'
+import { localQueue } from './queue/local/queue.ts'
+import { createServer } from './server.ts'
+import type { Settings } from './settings.ts'
+import { fileStore } from './stores/file/store.ts'
+import { builtInTools } from './tools/index.ts'
+import { readable } from './wires/chats/readable.ts'
+import { chatsWire } from './wires/chats/wire.ts'
+import type { Route } from './wires/http.ts'
+import { opsWire } from './wires/ops/wire.ts'
+import { Heartbeats } from './wires/sse.ts'
+
+/** Picks one of each part: the only file that knows everyone. */
+export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
+  const log = pino({ level: config.logLevel })
+  const crash = crashAt(config.crash)
+  const store = await fileStore({ directory: config.data, clock, log, crash })
+  const runtime = createRuntime({
+    store,
+    bus: localBus(),
+    queue: localQueue(clock),
+    agents: agentsOf(config, settings, clock),
+    log,
+    clock,
+    crash,
+    spool: fileSpool(config.spool),
+    maxLegs: config.maxLegs,
+    leaseTtl: config.leaseTtl,
+    governor: config.governor,
+    plainIds: config.apiKeys.size === 0,
+    ...(settings.retry && { retry: settings.retry }),
+  })
+  store.onDescribe((threadId, runIds) => readable(runtime, threadId, runIds))
+
+  const routes: Route[] = chatsWire(runtime, new Heartbeats(config.heartbeat))
+  const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
+  const { apiKeys, bodyLimit } = config
+  const { fetch } = createServer({ routes, open, apiKeys, bodyLimit, log })
+  const served = runtime.serve()
+  const closers: (() => void)[] = []
+
+  return {
+    fetch,
+    runtime,
+    store,
+    /** Resolves with the port once connections are taken. */
+    async listen() {
+      const server = serve({ fetch, port: config.port, hostname: config.host })
+      await new Promise<void>((resolve, reject) => {
+        server.once('listening', resolve)
+        server.once('error', reject)
+      })
+      closers.push(() => {
+        server.close()
+        if ('closeIdleConnections' in server) server.closeIdleConnections()
+      })
+      return (server.address() as AddressInfo).port
+    },
+    /** Takes no more, hands over what runs, and leaves the files in order. */
+    async close() {
+      for (const closer of closers) closer()
+      await runtime.stop(config.drain)
+      await served
+      await store.close()
+    },
+  }
+}
+
+function agentsOf(config: Config, settings: Settings, clock: Clock): AgentEntry[] {
+  const { demoDelay: delay, data } = config
+  const model = settings.model ?? demoModel({ clock, delay })
+  const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
+  const tools = [...builtIns, ...(settings.tools ?? [])]
+  const policy = [...(settings.policy ?? []), ...defaultPolicy]
+  const description = 'Answers, and uses tools with your approval'
+  const agents = settings.agents ?? [toolLoop({ name: 'assistant', description })]
+  return agents.map((one, i) => {
+    const entry = 'agent' in one ? one : { agent: one }
+    return { model, tools, policy, ...entry, ...(i === 0 && { aliases: ['default'] }) }
+  })
+}
+
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}

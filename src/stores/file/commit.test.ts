@@ -1,0 +1,163 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { create, entry } from '../../../test/contracts/store.contract.ts'
+import { type Disk, nodeDisk } from './disk.ts'
+import { workshop } from './testing.ts'
+
+const { directory, open, corpse } = workshop()
+const isLog = (path: string) => path.includes('/log/')
+
+test('shares one sync among all who wait', async () => {
+  let syncs = 0
+  const fs: Partial<Disk> = {
+    async sync(file, path) {
+      if (isLog(path)) syncs++
+      await nodeDisk.sync(file, path)
+    },
+  }
+  const store = await open(await directory(), { fs })
+  const threads = Array.from({ length: 50 }, (_, n) => `t${n}`)
+  await Promise.all(threads.map((id) => create(store, id)))
+  syncs = 0
+  await Promise.all(threads.flatMap((id) => [1, 2].map(() => store.append(id, [entry(id)], {}))))
+  expect(syncs).toBeLessThanOrEqual(4)
+})
+
+test('shows nothing before it is durable', async () => {
+  let proceed = () => {}
+  let slow = false
+  const fs: Partial<Disk> = {
+    sync: (file, path) =>
+      slow && isLog(path)
+        ? new Promise((resolve) => {
+            proceed = () => resolve(nodeDisk.sync(file, path))
+          })
+        : nodeDisk.sync(file, path),
+  }
+  const store = await open(await directory(), { fs })
+  await create(store, 't')
+  slow = true
+  const appended = store.append('t', [entry('t', { marks: { thread: { title: 'x' } } })], {})
+  await expect.poll(() => proceed.length === 0 && proceed.toString().includes('resolve')).toBe(true)
+  expect(await store.read('t')).toHaveLength(1)
+  expect(await store.thread('t')).toMatchObject({ title: null })
+  slow = false
+  proceed()
+  await appended
+  expect(await store.read('t')).toHaveLength(2)
+})
+
+test('rejects a batch that could not be written, and recovers by itself', async () => {
+  const path = await directory()
+  let full = false
+  const fs: Partial<Disk> = {
+    async write(file, bytes, position, at) {
+      if (!full) return nodeDisk.write(file, bytes, position, at)
+      await nodeDisk.write(file, bytes.subarray(0, bytes.length >> 1), position, at)
+      throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+    },
+  }
+  const store = await open(path, { fs })
+  await create(store, 't')
+  full = true
+  const refused = { code: 'store_unavailable', retryAfter: 1 }
+  for (let n = 0; n < 3; n++)
+    await expect(store.append('t', [entry('t')], {})).rejects.toMatchObject(refused)
+  await expect(store.sync()).rejects.toThrow('no space')
+  full = false
+  await store.append('t', [entry('t', { body: '"kept"' })], {})
+  await store.sync()
+  expect(store.failed).toBeUndefined()
+  const again = await open(await corpse(path))
+  expect((await again.read('t')).map(({ seq, body }) => [seq, body])).toEqual([
+    [1, '{"name":"x"}'],
+    [2, '"kept"'],
+  ])
+})
+
+test('accepts nothing more after a sync that failed', async () => {
+  const path = await directory()
+  let broken = false
+  const errors: string[] = []
+  const store = await open(path, {
+    log: { info() {}, warn() {}, error: (_details, message) => errors.push(message) },
+    fs: {
+      async sync(file, at) {
+        if (broken) throw new Error('EIO')
+        await nodeDisk.sync(file, at)
+      },
+    },
+  })
+  await create(store, 't')
+  broken = true
+  const refused = { code: 'store_unavailable' }
+  await expect(store.append('t', [entry('t')], {})).rejects.toMatchObject(refused)
+  broken = false
+  await expect(store.append('t', [entry('t')], {})).rejects.toMatchObject(refused)
+  await expect(store.claim('t', 'one', 1000)).rejects.toMatchObject(refused)
+  expect(store.failed?.message).toBe('EIO')
+  expect(errors).toHaveLength(1)
+  expect(await store.read('t')).toHaveLength(1)
+})
+
+test('says when too many are waiting', async () => {
+  const store = await open(await directory())
+  await create(store, 't')
+  const appends = Array.from({ length: 10_050 }, () => store.append('t', [entry('t')], {}))
+  const results = await Promise.allSettled(appends)
+  const refused = results.filter((each) => each.status === 'rejected')
+  expect(refused.length).toBeGreaterThan(0)
+  expect(refused[0]).toMatchObject({ reason: { code: 'overloaded', retryAfter: 1 } })
+  expect(await store.read('t', { limit: 20_000 })).toHaveLength(10_051 - refused.length)
+})
+
+test('drops segments whose contents have moved to journals and index', async () => {
+  const path = await directory()
+  const store = await open(path, { segmentBytes: 2000, syncEvery: 5 })
+  await create(store, 't')
+  for (let n = 0; n < 50; n++) await store.append('t', [entry('t')], {})
+  await expect.poll(async () => (await readdir(join(path, 'log'))).length).toBe(1)
+  const again = await open(await corpse(path))
+  expect(await again.read('t')).toHaveLength(51)
+})
+
+test('writes the files that people read, and only where they belong', async () => {
+  const path = await directory()
+  const asked: string[][] = []
+  const store = await open(path)
+  store.onDescribe(async (threadId, runIds) => {
+    asked.push([threadId, ...runIds])
+    const [first] = await store.read(threadId)
+    return {
+      'chat.json': { id: first!.threadId },
+      'interactions/../r.json': 1,
+      '../../evil.json': 1,
+    }
+  })
+  await create(store, 't')
+  const runs = ['r1', 'r2', 'r1'].map((runId) => entry('t', { runId }))
+  await store.append('t', runs, {})
+  await store.close()
+  expect(asked).toEqual([['t', 'r1', 'r2']])
+  const folder = join(path, 'chats', 't')
+  expect(await readFile(join(folder, 'chat.json'), 'utf8')).toBe('{\n  "id": "t"\n}\n')
+  expect(await readdir(join(folder, 'interactions'))).toEqual([
+    '%2E.%2Fr.json'.replace('%2E.%2F', '%2E.%2F'),
+  ])
+  expect((await readdir(path)).sort()).toEqual(['chats', 'format.json', 'index', 'log'])
+})
+
+test('keeps fences growing through epochs and restarts', async () => {
+  const path = await directory()
+  let last = 0
+  for (let start = 0; start < 3; start++) {
+    const store = await open(path)
+    for (let n = 0; n < 3; n++) {
+      const { fence } = (await store.claim('t', 'me', 1000))!
+      expect(fence).toBeGreaterThan(last)
+      last = fence
+    }
+    await store.close()
+  }
+})

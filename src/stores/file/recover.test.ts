@@ -1,0 +1,216 @@
+import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { askOf, create, entry } from '../../../test/contracts/store.contract.ts'
+import type { Store } from '../../core/store.ts'
+import { unsynced, workshop } from './testing.ts'
+
+const { directory, open, corpse } = workshop()
+const query = { tenant: 'acme', owner: 'ann', limit: 99 }
+const seqs = async (store: Store, id: string) => (await store.read(id)).map(({ seq }) => seq)
+const listed = async (store: Store) =>
+  (await store.threads(query)).rows.map((row) => row.threadId).sort()
+
+async function three(store: Store, id: string) {
+  await create(store, id, {}, { facts: { a: '1' } })
+  await store.append(id, [entry(id, { body: '"two"' })], {})
+  await store.append(id, [entry(id, { body: '"three"' })], {})
+}
+
+async function change(path: string, edit: (text: string) => string) {
+  const text = await readFile(path, 'utf8')
+  expect(edit(text)).not.toBe(text)
+  await writeFile(path, edit(text))
+}
+
+const lastLine = (text: string) => text.lastIndexOf('\n', text.length - 2) + 1
+const segmentOf = async (path: string) =>
+  join(
+    path,
+    'log',
+    (await readdir(join(path, 'log'))).sort((a, b) => parseInt(a, 10) - parseInt(b, 10)).at(-1)!,
+  )
+
+test('cuts the torn last line of the log, wherever it was torn', async () => {
+  const path = await directory()
+  await three(await open(path), 't')
+  const text = await readFile(await segmentOf(path), 'utf8')
+  const dead = await corpse(path)
+  for (let size = lastLine(text); size < text.length; size++) {
+    const copy = await corpse(dead)
+    await truncate(await segmentOf(copy), size)
+    const store = await open(copy, { fs: unsynced })
+    expect(await seqs(store, 't')).toEqual([1, 2])
+    await store.append('t', [entry('t')], { expect: [{ fact: 'a', is: '1' }] })
+    await store.close()
+  }
+}, 30_000)
+
+test('completes a journal from the log, wherever it was torn', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await three(store, 't')
+  await store.sync()
+  const journal = (at: string) => join(at, 'chats', 't', 'journal.ndjson')
+  const text = await readFile(journal(path), 'utf8')
+  const dead = await corpse(path)
+  for (let size = lastLine(text); size < text.length; size += 3) {
+    const copy = await corpse(dead)
+    await truncate(journal(copy), size)
+    const again = await open(copy, { fs: unsynced })
+    expect((await again.read('t')).map(({ body }) => body)).toEqual([
+      '{"name":"x"}',
+      '"two"',
+      '"three"',
+    ])
+    await again.close()
+    expect(await readFile(journal(copy), 'utf8')).toBe(text)
+  }
+}, 30_000)
+
+test('cuts the torn last line of a journal that the log no longer covers', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await three(store, 't')
+  await store.close()
+  const journal = join(path, 'chats', 't', 'journal.ndjson')
+  const { length } = await readFile(journal)
+  await truncate(journal, length - 1)
+  const intact = await open(path)
+  expect(await seqs(intact, 't')).toEqual([1, 2, 3])
+  await intact.close()
+  await truncate(journal, length - 5)
+  const again = await open(path)
+  expect(await seqs(again, 't')).toEqual([1, 2])
+  await again.append('t', [entry('t')], {})
+  expect(await seqs(again, 't')).toEqual([1, 2, 3])
+})
+
+test('closes the one thread whose journal is damaged before good lines', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await three(store, 't')
+  await three(store, 'other')
+  await store.close()
+  await change(join(path, 'chats', 't', 'journal.ndjson'), (text) => text.replace('"two"', '"TWO"'))
+  const again = await open(path)
+  const damaged = { code: 'thread_damaged' }
+  await expect(again.read('t')).rejects.toMatchObject(damaged)
+  await expect(again.append('t', [entry('t')], {})).rejects.toMatchObject(damaged)
+  await expect(again.read('t')).rejects.toMatchObject(damaged)
+  await again.append('other', [entry('other')], {})
+  expect(await listed(again)).toEqual(['other', 't'])
+  await again.erase('t', {})
+  await three(again, 't')
+})
+
+test('closes the thread that a damaged line of the log names, for good', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await three(store, 't')
+  await three(store, 'other')
+  const dead = await corpse(path)
+  await change(await segmentOf(dead), (text) => text.replace('"two"', '"TWO"'))
+  for (let start = 0; start < 3; start++) {
+    const again = await open(dead)
+    await expect(again.read('t')).rejects.toMatchObject({ code: 'thread_damaged' })
+    expect((await seqs(again, 'other')).length).toBe(3 + start)
+    await again.append('other', [entry('other')], {})
+    await again.close()
+  }
+  const kept = await readFile(join(dead, 'chats', 't', 'damaged.ndjson'), 'utf8')
+  expect(kept).toContain('TWO')
+  expect(kept).toContain('three')
+})
+
+test('stops when a damaged line of the log names nobody', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await three(store, 't')
+  await three(store, 'other')
+  const dead = await corpse(path)
+  await change(await segmentOf(dead), (text) => text.replace('"thread":"t"', '"thread":"u"'))
+  await expect(open(dead)).rejects.toThrow(/line 2 of .*1\.ndjson/)
+})
+
+test('takes good lines behind a torn one for the same unfinished batch', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await create(store, 't')
+  await Promise.all(['1', '22', '3'].map((body) => store.append('t', [entry('t', { body })], {})))
+  const dead = await corpse(path)
+  await change(await segmentOf(dead), (text) => text.replace('"body":22', '"body":00'))
+  const again = await open(dead)
+  expect(await seqs(again, 't')).toEqual([1, 2])
+})
+
+test.each(['missing', 'empty', 'damaged', 'shortened'])('makes a %s index anew', async (how) => {
+  const path = await directory()
+  const store = await open(path)
+  for (const id of ['a', 'b', '../c', 'x'.repeat(500)]) await three(store, id)
+  await store.append('a', [entry('a', { marks: { ask: askOf('q', 'a'), timers: { k: 1 } } })], {})
+  await store.close()
+  const file = join(path, 'index', 'threads.ndjson')
+  if (how === 'missing') await rm(join(path, 'index'), { recursive: true })
+  if (how === 'empty') await truncate(file, 0)
+  if (how === 'damaged') await change(file, (text) => text.replace('"acme"', '"emca"'))
+  if (how === 'shortened') await change(file, (text) => text.slice(0, lastLine(text)))
+  const again = await open(path)
+  expect(await listed(again)).toEqual(['a', 'b', '../c', 'x'.repeat(500)].sort())
+  expect((await again.asks(query)).rows).toEqual([askOf('q', 'a')])
+  expect((await again.work(9)).threadIds).toEqual(['a'])
+  await again.append('a', [entry('a')], { expect: [{ fact: 'a', is: '1' }] })
+  await again.close()
+  expect(await listed(await open(path))).toHaveLength(4)
+})
+
+test('opens many chats without reading their journals', async () => {
+  const path = await directory()
+  const store = await open(path, { fs: unsynced })
+  await Promise.all(Array.from({ length: 300 }, (_, n) => create(store, `t${n}`)))
+  await store.close()
+  for (let n = 0; n < 300; n++) await writeFile(join(path, 'chats', `t${n}`, 'journal.ndjson'), '')
+  const again = await open(path)
+  expect((await again.threads({ ...query, limit: 999 })).rows).toHaveLength(300)
+})
+
+test('forgets an erased thread on disk too, and keeps the one that took its id', async () => {
+  const path = await directory()
+  const store = await open(path, { syncEvery: 300 })
+  await create(store, 't', { title: 'a secret title' })
+  await store.append('t', [entry('t', { body: '"secret"' })], {})
+  await store.sync()
+  await store.erase('t', {})
+  await create(store, 't', { title: 'another' })
+  const dead = await corpse(path)
+  const grep = async (at: string) => {
+    const names = await readdir(at, { recursive: true, withFileTypes: true })
+    const files = names.filter((name) => name.isFile())
+    const texts = files.map((file) => readFile(join(file.parentPath, file.name), 'utf8'))
+    return (await Promise.all(texts)).join().includes('secret')
+  }
+  await expect.poll(() => grep(path), { timeout: 5_000 }).toBe(false)
+  const again = await open(dead)
+  expect(await seqs(again, 't')).toEqual([1])
+  expect(await again.thread('t')).toMatchObject({ title: 'another' })
+  await again.close()
+  expect(await grep(dead)).toBe(false)
+  expect(await seqs(await open(dead), 't')).toEqual([1])
+})
+
+test('refuses a directory of a newer format', async () => {
+  const path = await directory()
+  await mkdir(path, { recursive: true })
+  await writeFile(join(path, 'format.json'), '{"format":2}')
+  await expect(open(path)).rejects.toThrow(/format 2/)
+})
+
+test('starts after a segment that was never begun', async () => {
+  const path = await directory()
+  await three(await open(path), 't')
+  const dead = await corpse(path)
+  await change(await segmentOf(dead), (text) => text.slice(0, -3))
+  await writeFile(join(dead, 'log', '2.ndjson'), '["0000')
+  const again = await open(dead)
+  expect(await seqs(again, 't')).toEqual([1, 2])
+})

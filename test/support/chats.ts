@@ -1,0 +1,134 @@
+/** A small client of the chats wire, as an outsider would write it: fetch and a line reader. */
+export interface Frame {
+  id: string
+  event: string
+  // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON, looked into by assertions
+  data: any
+}
+
+export interface Stream {
+  response: Response
+  /** Ends with the stream. */
+  frames: AsyncGenerator<Frame, void, undefined>
+  /** Reads until a frame of this event, and gives all frames up to it. */
+  until(event: string): Promise<Frame[]>
+  rest(): Promise<Frame[]>
+  leave(): void
+}
+
+export function chatsClient(url: string, headers: Record<string, string> = {}) {
+  const request = (
+    method: string,
+    path: string,
+    body?: unknown,
+    more: Record<string, string> = {},
+  ) =>
+    fetch(url + path, {
+      method,
+      headers: {
+        ...headers,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...more,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+  const open = async (
+    method: string,
+    path: string,
+    body?: unknown,
+    more?: Record<string, string>,
+  ) => {
+    const gone = new AbortController()
+    const response = await fetch(url + path, {
+      method,
+      headers: { ...headers, 'content-type': 'application/json', ...more },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal: gone.signal,
+    })
+    return streamOf(response, gone)
+  }
+  const chat = (id: string) => `/chats/${encodeURIComponent(id)}`
+  return {
+    request,
+    open,
+    start: (id: string, text: string, query = '', more?: Record<string, string>) =>
+      open('POST', `${chat(id)}/interactions${query}`, { user_message: text }, more),
+    edit: (id: string, interaction: string, text: string, query = '') =>
+      open('POST', `${chat(id)}/interactions/${interaction}/edit${query}`, {
+        new_user_message: text,
+      }),
+    join: (id: string, interaction: string, after?: string) =>
+      open(
+        'GET',
+        `${chat(id)}/interactions/${interaction}/events${after ? `?after=${after}` : ''}`,
+      ),
+    approve: (id: string, interaction: string, body: object, more?: Record<string, string>) =>
+      request('POST', `${chat(id)}/interactions/${interaction}/approve`, body, more),
+    cancel: (id: string, interaction: string) =>
+      request('POST', `${chat(id)}/interactions/${interaction}/cancel`),
+    // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON
+    chat: async (id: string, query = ''): Promise<any> =>
+      (await request('GET', chat(id) + query)).json(),
+  }
+}
+
+export function streamOf(response: Response, gone: AbortController): Stream {
+  const frames = read(response)
+  return {
+    response,
+    frames,
+    async until(event) {
+      const seen: Frame[] = []
+      for (;;) {
+        const { done, value } = await frames.next()
+        if (done) throw new Error(`the stream ended before ${event}: ${seen.map((f) => f.event)}`)
+        seen.push(value)
+        if (value.event === event) return seen
+      }
+    },
+    async rest() {
+      const seen: Frame[] = []
+      for await (const frame of frames) seen.push(frame)
+      return seen
+    },
+    leave: () => gone.abort(),
+  }
+}
+
+async function* read(response: Response): AsyncGenerator<Frame, void, undefined> {
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of response.body!) {
+    text += decoder.decode(chunk, { stream: true })
+    for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
+      const block = text.slice(0, end)
+      text = text.slice(end + 2)
+      const frame = parse(block)
+      if (frame) yield frame
+    }
+  }
+}
+
+function parse(block: string): Frame | undefined {
+  const fields: Record<string, string> = {}
+  for (const line of block.split('\n')) {
+    if (line.startsWith(':')) continue
+    const at = line.indexOf(': ')
+    fields[line.slice(0, at)] = line.slice(at + 2)
+  }
+  if (fields.data === undefined) return undefined
+  return { id: fields.id ?? '', event: fields.event ?? 'message', data: JSON.parse(fields.data) }
+}
+
+/** What a delta-aware reader has on its screen: message id to text. Retracted ones are gone. */
+export function transcript(frames: Iterable<Frame>): Map<string, string> {
+  const shown = new Map<string, string>()
+  for (const { event, data } of frames) {
+    if (event === 'answer_delta')
+      shown.set(data.message_id, (shown.get(data.message_id) ?? '') + data.delta)
+    if (event === 'answer') shown.set(data.message_id, data.content)
+    if (event === 'retracted') for (const id of data.ids) shown.delete(id)
+  }
+  return shown
+}
