@@ -1,4 +1,4 @@
-import { callsOf, type Message, toolText } from './messages.ts'
+import { callsOf, type Message, type Part, toolText } from './messages.ts'
 
 /**
  * Makes any history valid for every provider (I8): each call is followed at once by exactly one
@@ -12,29 +12,31 @@ export function validHistory(messages: readonly Message[]): Message[] {
   }
   const valid: Message[] = []
   const seen = new Set<string>()
+  // Only the assistant calls, and an id that a provider gave twice names one call: the first.
+  const stands = (part: Part, { role }: Message) => {
+    if (part.type !== 'call') return true
+    if (role !== 'assistant' || seen.has(part.callId)) return false
+    seen.add(part.callId)
+    return true
+  }
   for (const message of messages) {
     if (message.role === 'tool') continue
-    // A call id that a provider gave twice names one call: the first.
-    const parts = message.parts.filter((part) => part.type !== 'call' || !seen.has(part.callId))
-    const calls = callsOf({ ...message, parts })
-    for (const call of calls) seen.add(call.callId)
-    if (!speaks({ ...message, parts })) continue
-    valid.push(parts.length === message.parts.length ? message : { ...message, parts })
-    for (const call of calls) {
-      valid.push(results.get(call.callId) ?? toolText(`none_${call.callId}`, call, unmade, true))
+    const parts = message.parts.filter((part) => stands(part, message))
+    const kept = parts.length === message.parts.length ? message : { ...message, parts }
+    if (!speaks(kept)) continue
+    valid.push(kept)
+    for (const call of callsOf(kept)) {
+      const result = results.get(call.callId)
+      const text = result ? '' : 'This call was not made: the run ended before it.'
+      valid.push(
+        result?.parts.length ? result : toolText(`none_${call.callId}`, call, text, !result),
+      )
     }
   }
   return valid
 }
 
-const unmade = 'This call was not made: the run ended before it.'
-
 /** Providers refuse messages that say nothing. */
-function speaks(message: Message): boolean {
-  if (message.role === 'user')
-    return message.parts.some((part) => part.type !== 'text' || part.text)
-  return message.parts.some((part) => {
-    if (part.type === 'call') return true
-    return part.type === 'text' && part.text.trim() !== ''
-  })
+function speaks({ parts }: Message): boolean {
+  return parts.some((part) => (part.type === 'text' ? part.text.trim() !== '' : part.type !== 'reasoning'))
 }

@@ -1,20 +1,21 @@
 import { open, readFile } from 'node:fs/promises'
 import { isMissing, replaceFile, type Tools } from './disk.ts'
+import { decodeRows, encodeRows } from './index-rows.ts'
 import { frame, unframe } from './lines.ts'
 import type { IndexRecord, Tables } from './tables.ts'
 
-const chunkBytes = 1 << 20
+const rowsPerLine = 1_000
 /** Up to here rewriting is cheap enough to do it at every erasure, so that no title stays behind. */
 const fewRows = 5_000
 
 /**
- * The tables on disk: one line per thread and change, the last one counts. It is never ahead of what
- * is durable, and may be behind: the commit log has the rest.
+ * The tables on disk: lines of many rows each, of which a thread's last one counts. It is never ahead
+ * of what is durable, and may be behind: the commit log has the rest.
  */
 export class IndexFile {
   readonly #path: string
   readonly #tools: Tools
-  #lines = 0
+  #written = 0
   #end = 0
   #mustRewrite = true
 
@@ -41,7 +42,7 @@ export class IndexFile {
     const ids = [...tables.dirty]
     tables.dirty.clear()
     const erased = ids.some((id) => !tables.rows.has(id))
-    const garbage = this.#lines + ids.length - tables.rows.size
+    const garbage = this.#written + ids.length - tables.rows.size
     const clean = erased && (thorough || tables.rows.size <= fewRows)
     try {
       if (this.#mustRewrite || clean || garbage > tables.rows.size + 100)
@@ -56,22 +57,19 @@ export class IndexFile {
 
   #parse(content: Buffer): Map<string, IndexRecord> | undefined {
     const records = new Map<string, IndexRecord>()
-    let bad = false
-    for (let from = 0; from < content.length; ) {
+    for (let from = 0; from < content.length; from = this.#end) {
       const newline = content.indexOf(10, from)
-      const payload = newline === -1 ? undefined : unframe(content.subarray(from, newline))
-      if (payload && bad) {
+      if (newline === -1) break // unfinished: the log has it
+      const payload = unframe(content.subarray(from, newline))
+      if (!payload) {
         this.#tools.log.warn({ path: this.#path }, 'the index is damaged and will be made anew')
         return undefined
       }
-      if (payload) {
-        const record = JSON.parse(payload.toString()) as IndexRecord
+      for (const record of decodeRows(payload.toString())) {
         records.set(record.id, record)
-        this.#lines++
-        this.#end = newline + 1
-      } else bad = true
-      if (newline === -1) break
-      from = newline + 1
+        this.#written++
+      }
+      this.#end = newline + 1
     }
     return records
   }
@@ -88,7 +86,7 @@ export class IndexFile {
     } finally {
       await file.close()
     }
-    this.#lines += ids.length
+    this.#written += ids.length
   }
 
   async #rewrite(tables: Tables) {
@@ -96,22 +94,14 @@ export class IndexFile {
     const { disk, crash } = this.#tools
     const beforeRename = () => crash('index.before-rename')
     this.#end = await replaceFile(this.#path, partsOf(tables, ids), disk, beforeRename)
-    this.#lines = ids.length
+    this.#written = ids.length
     this.#mustRewrite = false
   }
 }
 
 function* partsOf(tables: Tables, ids: string[]): Generator<Buffer> {
-  let lines: Buffer[] = []
-  let size = 0
-  for (const id of ids) {
-    const line = frame(JSON.stringify(tables.record(id)))
-    lines.push(line)
-    size += line.length
-    if (size < chunkBytes) continue
-    yield Buffer.concat(lines)
-    lines = []
-    size = 0
+  for (let from = 0; from < ids.length; from += rowsPerLine) {
+    const records = ids.slice(from, from + rowsPerLine).map((id) => tables.record(id))
+    yield frame(encodeRows(records))
   }
-  if (size > 0) yield Buffer.concat(lines)
 }

@@ -31,8 +31,9 @@ interface Replayed {
  * unfinished ends that are cut off: to be killed here and start again changes nothing.
  */
 export async function recover(parts: Parts, segments: readonly number[]): Promise<number> {
+  const folders = readdir(join(parts.directory, 'chats')) // while the index is read
   await parts.index.load(parts.tables)
-  await adoptUnknown(parts)
+  await adoptUnknown(await folders, parts)
   const threads = new Map<string, Replayed>()
   let epoch = 0
   for (const record of await readLog(join(parts.directory, 'log'), segments, parts.tools)) {
@@ -106,9 +107,9 @@ async function setAside(threadId: string, { lines, damage }: Replayed, { chats, 
 }
 
 /** Chats on disk that the index does not have: all of them, when it is missing or damaged. */
-async function adoptUnknown({ directory, tables, chats, tools }: Parts): Promise<void> {
+async function adoptUnknown(folders: string[], parts: Parts): Promise<void> {
+  const { directory, tables, chats, tools } = parts
   const chatsDirectory = join(directory, 'chats')
-  const folders = await readdir(chatsDirectory)
   if (folders.length === tables.rows.size) return
   const known = new Set(Array.from(tables.rows.keys(), encodeName))
   await forEachOf(folders, async (folder) => {

@@ -7,8 +7,8 @@ export const interactionParams = z.object({ chat_id: clientId, interaction_id: c
 
 const text = z
   .string()
-  .min(1, 'must not be empty')
   .max(1_000_000)
+  .refine((value) => value.trim() !== '', 'must not be empty')
   .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
 
 export const startBody = z.strictObject({ user_message: text, agent: z.string().optional() })

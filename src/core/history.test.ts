@@ -1,0 +1,91 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { anyJournal, anyOf } from '../../test/support/arbitrary.ts'
+import { openAiMessages } from '../wires/chats/interaction.ts'
+import { fold, historyFor } from './fold.ts'
+import { validHistory } from './history.ts'
+import { callsOf, type Message, messageSchema, userText } from './messages.ts'
+
+const anyMessages = fc.array(anyOf(messageSchema), { maxLength: 12 }) as fc.Arbitrary<Message[]>
+
+/** What providers check before they answer; written apart from the code that makes it so. */
+function assertProviderAccepts(messages: readonly Message[]): void {
+  const calls = new Set<string>()
+  for (let i = 0; i < messages.length; i++) {
+    const message = messages[i]!
+    expect(message.parts.length).toBeGreaterThan(0)
+    if (message.role === 'tool') continue
+    for (const [n, call] of callsOf(message).entries()) {
+      expect(calls.has(call.callId)).toBe(false)
+      calls.add(call.callId)
+      expect(messages[i + 1 + n]).toMatchObject({ role: 'tool', callId: call.callId })
+    }
+    const next = messages[i + 1 + callsOf(message).length]
+    if (next) expect(next.role).not.toBe('tool')
+  }
+  if (messages[0]) expect(messages[0].role).not.toBe('tool')
+}
+
+describe('validHistory', () => {
+  test('whatever was said, a provider accepts what comes out (I8)', () => {
+    fc.assert(
+      fc.property(anyMessages, (messages) => assertProviderAccepts(validHistory(messages))),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('whatever happened on a thread, every run begins with a valid history (I8)', () => {
+    fc.assert(
+      fc.property(anyJournal, (entries) => {
+        const state = fold('t', entries)
+        for (const run of state.runs.values()) {
+          assertProviderAccepts(validHistory(historyFor(state, run)))
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('changes nothing that is valid already', () => {
+    fc.assert(
+      fc.property(anyMessages, (messages) => {
+        const once = validHistory(messages)
+        expect(validHistory(once)).toEqual(once)
+      }),
+    )
+  })
+
+  test('closes a call that was never made, right where it stands', () => {
+    const call = { type: 'call', callId: 'c1', name: 'echo', input: '{}' } as const
+    const messages: Message[] = [
+      userText('u1', 'go'),
+      { id: 'a1', role: 'assistant', parts: [call] },
+      userText('u2', 'never mind'),
+    ]
+    const valid = validHistory(messages)
+    expect(valid.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
+    expect(valid[2]).toMatchObject({ callId: 'c1', failed: true })
+  })
+
+  test('puts results in the order of the calls, whatever order they came in', () => {
+    const part = (callId: string) => ({ type: 'call', callId, name: 't', input: '{}' }) as const
+    const result = (callId: string): Message => ({
+      id: `r${callId}`,
+      role: 'tool',
+      callId,
+      parts: [{ type: 'text', text: callId }],
+    })
+    const valid = validHistory([
+      userText('u', 'go'),
+      { id: 'a', role: 'assistant', parts: [part('1'), part('2')] },
+      result('2'),
+      result('1'),
+    ])
+    expect(valid.map(({ id }) => id)).toEqual(['u', 'a', 'r1', 'r2'])
+    expect(openAiMessages(valid)[1]).toMatchObject({
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: '1' }, { id: '2' }],
+    })
+  })
+})

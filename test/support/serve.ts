@@ -1,0 +1,92 @@
+import { onTestFinished } from 'vitest'
+import { compose } from '../../src/compose.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Clock } from '../../src/lib/clock.ts'
+import type { Settings } from '../../src/settings.ts'
+import { chatsClient } from './chats.ts'
+import { checkJournal, journalOf } from './journal.ts'
+import { temporaryDirectory } from './server.ts'
+
+export interface Served extends ReturnType<typeof chatsClient> {
+  url: string
+  data: string
+  server: Awaited<ReturnType<typeof compose>>
+  /** The journal of a chat, of a server without auth. */
+  journal(chatId: string): ReturnType<typeof journalOf>
+  /** Waits until the journal holds such an entry. */
+  recorded(chatId: string, kind: string): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ServeOptions {
+  env?: Record<string, string>
+  clock?: Clock
+  /** A directory that outlives this server. */
+  data?: string
+}
+
+/** The whole server in this process on a port of its own, closed and checked when the test ends. */
+export async function serve(settings: Settings = {}, options: ServeOptions = {}): Promise<Served> {
+  const directory = options.data === undefined ? await temporaryDirectory() : undefined
+  const data = options.data ?? directory!.path
+  const config = readConfig({
+    PORT: '0',
+    LOG_LEVEL: 'silent',
+    HANDRAIL_DATA: data,
+    HANDRAIL_SPOOL: `${data}/spool`,
+    HANDRAIL_DRAIN_MS: '0',
+    HANDRAIL_DEMO_DELAY_MS: '0',
+    ...options.env,
+  })
+  const server = await compose(config, settings, options.clock)
+  const port = await server.listen()
+  const url = `http://127.0.0.1:${port}`
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= (async () => {
+      for (const { threadId } of await everyThread(server.store))
+        checkJournal(await journalOf(server.store, threadId))
+      await server.close()
+    })()
+    return closed
+  }
+  onTestFinished(async () => {
+    await close()
+    await directory?.remove()
+  })
+  return {
+    url,
+    data,
+    server,
+    ...chatsClient(url),
+    journal: (chatId) => journalOf(server.store, chatId),
+    async recorded(chatId, kind) {
+      const thread = await server.runtime.thread(chatId)
+      await new Promise<void>((resolve, reject) => {
+        const unlisten = thread.listen((entry) => {
+          if (entry.kind !== kind) return
+          unlisten()
+          resolve()
+        })
+        journalOf(server.store, chatId).then((entries) => {
+          if (!entries.some((entry) => entry.kind === kind)) return
+          unlisten()
+          resolve()
+        }, reject)
+      })
+    },
+    close,
+  }
+}
+
+type Store = Awaited<ReturnType<typeof compose>>['store']
+
+/** Over all owners: the store answers for one, so the work is done by what is on disk. */
+async function everyThread(store: Store): Promise<{ threadId: string }[]> {
+  const found: { threadId: string }[] = []
+  for (const owner of ['local', 'ann', 'bob']) {
+    const { rows } = await store.threads({ tenant: 'default', owner, limit: 1_000 })
+    found.push(...rows)
+  }
+  return found
+}
