@@ -38,5 +38,7 @@ export function validHistory(messages: readonly Message[]): Message[] {
 
 /** Providers refuse messages that say nothing. */
 function speaks({ parts }: Message): boolean {
-  return parts.some((part) => (part.type === 'text' ? part.text.trim() !== '' : part.type !== 'reasoning'))
+  return parts.some((part) =>
+    part.type === 'text' ? part.text.trim() !== '' : part.type !== 'reasoning',
+  )
 }
