@@ -2,7 +2,7 @@ import type { Bench } from './effects.ts'
 import { effectKey } from './effects.ts'
 import { type Ask, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import { type Execution, execute } from './execute.ts'
+import { type Execution, execute, notBegun } from './execute.ts'
 import type { AskRecord, EffectRecord } from './fold.ts'
 import { LegStop } from './leg.ts'
 import { type CallPart, callsOf, toolText } from './messages.ts'
@@ -110,10 +110,9 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
       ...(approval && { askId: approval.ask.askId }),
     },
   }
-  const go = (): Plan =>
-    record?.state === 'unknown' && !tool.idempotent
-      ? { do: 'look', execution, record }
-      : { do: 'run', execution }
+  // Begun before and without a result now: it may have happened, in full or in part.
+  const doubt = record && record.error?.code !== notBegun.code && !tool.idempotent
+  const go = (): Plan => (doubt ? { do: 'look', execution, record } : { do: 'run', execution })
 
   if (approval) return afterAnswer(approval, execution, go)
   if (record) return go() // it was allowed when it was begun

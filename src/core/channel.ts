@@ -32,6 +32,8 @@ export class Channel {
   #waiting: Waiting[] = []
   #flushing: Promise<void> | undefined
   #scheduled = false
+  /** The leg is over: what an agent that did not stop still says is not heard. */
+  #closed = false
 
   constructor(leg: Leg, clock: Clock, spool?: Spool) {
     this.#leg = leg
@@ -41,11 +43,12 @@ export class Channel {
 
   /** Shown at once, kept by nobody. */
   piece(piece: Piece): void {
-    this.#leg.thread.tail.push(piece)
+    if (!this.#closed) this.#leg.thread.tail.push(piece)
   }
 
   /** Goes out with the next transition, at the latest after this turn of the event loop. */
   write(...drafts: Draft[]): void {
+    if (this.#closed) return
     this.#waiting.push({ drafts: this.#place(drafts), done: () => {}, failed: () => {} })
     if (this.#scheduled) return
     this.#scheduled = true
@@ -57,6 +60,7 @@ export class Channel {
 
   /** Resolves when all that was written, and this, is durable. */
   async commit(...drafts: Draft[]): Promise<void> {
+    if (this.#closed) throw new LegStop('lost')
     const written = new Promise<void>((done, failed) => {
       this.#waiting.push({ drafts: this.#place(drafts), done, failed })
     })
@@ -66,6 +70,7 @@ export class Channel {
 
   /** What is written and not under way yet, for the leg's last transition to take along. */
   async take(): Promise<Draft[]> {
+    this.#closed = true
     while (this.#flushing) await this.#flushing.catch(() => {})
     const rest = this.#waiting
     this.#waiting = []

@@ -1,4 +1,4 @@
-import type { Agent, AgentContext } from './agent.ts'
+import type { Agent, AgentContext, AgentEvent } from './agent.ts'
 import type { Channel } from './channel.ts'
 import { endOf } from './ending.ts'
 import { draft } from './entries.ts'
@@ -15,23 +15,40 @@ export async function drive(leg: Leg, agent: Agent, ctx: AgentContext, channel: 
     if (entry.kind === 'run.cancelling' && entry.runId === leg.runId)
       leg.abort.abort(new LegStop('cancelled'))
   })
+  const over = new AbortController()
   try {
     signal.throwIfAborted()
-    for await (const event of agent.run(ctx)) {
-      if (event.type === 'piece') channel.piece(event.piece)
-      else if (event.type === 'message')
-        channel.write(draft('message.added', { message: event.message, for: event.for ?? 'both' }))
-      else if (event.type === 'state')
-        channel.write(draft('state.patched', { agent: run.agent, value: event.value }))
-      else channel.write(draft('event', { name: event.name, value: event.value }))
-    }
+    await Promise.race([listen(agent.run(ctx), leg, channel), stuck(leg, over.signal)])
     signal.throwIfAborted() // an agent may stop quietly
     await endOf(leg, channel)
   } catch (error) {
     await endOf(leg, channel, signal.aborted ? signal.reason : error)
   } finally {
     unlisten()
+    over.abort()
   }
+}
+
+async function listen(events: AsyncIterable<AgentEvent>, { run }: Leg, channel: Channel) {
+  for await (const event of events) {
+    if (event.type === 'piece') channel.piece(event.piece)
+    else if (event.type === 'message')
+      channel.write(draft('message.added', { message: event.message, for: event.for ?? 'both' }))
+    else if (event.type === 'state')
+      channel.write(draft('state.patched', { agent: run.agent, value: event.value }))
+    else channel.write(draft('event', { name: event.name, value: event.value }))
+  }
+}
+
+/** Milliseconds an agent has to stop; less than those after which others end the run for it. */
+const patience = 4_000
+
+/** Rejects a while after the leg was told to stop: an agent that does not listen is left behind. */
+async function stuck({ signal, clock }: Leg, over: AbortSignal): Promise<never> {
+  const told = AbortSignal.any([signal, over])
+  await new Promise((resolve) => told.addEventListener('abort', resolve, { once: true }))
+  await clock.sleep(patience, over)
+  throw signal.reason
 }
 
 /** A first leg follows the branch it names, or the head; later legs stay where the run is. */

@@ -1,4 +1,4 @@
-import { digestOf, sha256 } from '../lib/canonical.ts'
+import { sha256 } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { ModelCall } from './agent.ts'
@@ -8,7 +8,7 @@ import { failureOf, RuntimeError, toRuntimeError } from './errors.ts'
 import type { EffectRecord } from './fold.ts'
 import { overBudget } from './governor.ts'
 import { validHistory } from './history.ts'
-import type { Leg } from './leg.ts'
+import { isStop, type Leg } from './leg.ts'
 import type { Message, Part } from './messages.ts'
 import type { Model, ModelEvent, ModelRequest } from './model.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
@@ -58,7 +58,7 @@ export function modelCaller(model: Model, retry: RetryRule, bench: Bench) {
     const ordinal = ordinals.get(checkpoint) ?? 0
     ordinals.set(checkpoint, ordinal + 1)
     const { key, effectId } = effectKey(leg.runId, checkpoint, 'model', ordinal)
-    const digest = digestOf([model.name, request])
+    const digest = sha256(JSON.stringify([model.name, request]))
     const { effects, messages } = leg.thread.state
     const done = recorded(effects.get(effectId), digest)
     const said = done?.messageId === undefined ? undefined : messages.get(done.messageId)
@@ -72,7 +72,6 @@ export function modelCaller(model: Model, retry: RetryRule, bench: Bench) {
       const about = { effectId, effect: 'model' as const, name: model.name }
       const intent: Body<'effect.intended'> = { ...about, key, digest, attempt, messageId }
       await channel.commit(draft('effect.intended', { ...intent, idempotent: true }))
-      bench.crash('effect.intended')
       await leg.lease.hold()
       const writing = new Writing(messageId, bench)
       try {
@@ -94,14 +93,14 @@ export function modelCaller(model: Model, retry: RetryRule, bench: Bench) {
         return { message, ...(usage && { usage }) }
       } catch (thrown) {
         if (leg.signal.aborted) {
-          channel.write(draft('effect.failed', { ...about, error: stopped }), ...writing.partial())
+          const keep = isStop(leg.signal.reason, 'cancelled')
+          const left = keep ? writing.partial() : writing.retraction('interrupted')
+          channel.write(draft('effect.failed', { ...about, error: stopped }), ...left)
           throw leg.signal.reason
         }
         const error = toRuntimeError(thrown, 'agent_failed')
         channel.write(draft('effect.failed', { ...about, error: failureOf(error) }))
-        if (writing.began) {
-          channel.write(draft('message.retracted', { ids: [messageId], why: error.code }))
-        }
+        channel.write(...writing.retraction(error.code))
         const pause = pauseAfter(error, tries, retry, bench.random())
         if (pause === undefined) throw error
         const value = { attempt: tries + 1, inMs: pause, code: error.code, message: error.message }
@@ -119,7 +118,7 @@ const burst = 32
 
 /** The message that a model call is writing. */
 class Writing {
-  began = false
+  #began = false
   usage: Usage | undefined
   readonly #messageId: string
   readonly #bench: Bench
@@ -136,7 +135,7 @@ class Writing {
   /** Takes an event; gives a promise when the event loop should have its turn. */
   take(event: ModelEvent): Promise<void> | undefined {
     const id = this.#messageId
-    this.began = true
+    this.#began = true
     switch (event.type) {
       case 'text':
       case 'reasoning':
@@ -176,11 +175,13 @@ class Writing {
     this.#close()
     const parts = this.#parts.filter((part) => part.type !== 'call')
     const id = this.#messageId
-    if (parts.length === 0) {
-      return this.began ? [draft('message.retracted', { ids: [id], why: 'cancelled' })] : []
-    }
+    if (parts.length === 0) return this.retraction('cancelled')
     const message: Message = { id, role: 'assistant', parts, partial: true }
     return [draft('message.added', { message, for: 'both' })]
+  }
+
+  retraction(why: string) {
+    return this.#began ? [draft('message.retracted', { ids: [this.#messageId], why })] : []
   }
 
   #close(): void {

@@ -49,7 +49,7 @@ function ending(
   // A leg that ends before its start is written is still queued.
   const running = as(rest.some((one) => one.kind === 'run.started') ? 'queued' : 'running')
   if (stop === 'handover') {
-    return { drafts: [...open(), queueAgain(leg, 'recover')], expect: [running] }
+    return { drafts: [...open(), queueAgain(leg, 'handover')], expect: [running] }
   }
   if (stop === 'parked') {
     const expect = [running, ...run.askIds.map((id) => asFolded(state, id))]
@@ -99,5 +99,5 @@ export function next({ state, newId }: { state: ThreadState; newId: NewId }): Dr
   return [draft('run.queued', { agent, why: 'next' }, { runId: run.runId, legId: newId('leg') })]
 }
 
-export const queueAgain = (leg: Leg, why: 'answers' | 'recover'): Draft =>
+export const queueAgain = (leg: Leg, why: 'answers' | 'handover'): Draft =>
   draft('run.queued', { agent: leg.run.agent, why }, { legId: leg.newId('leg') })

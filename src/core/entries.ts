@@ -97,7 +97,7 @@ export const bodies = {
   /** A leg is to be driven. `behind`: another run has the thread, this one waits in line. */
   'run.queued': z.object({
     agent: id,
-    why: z.enum(['start', 'next', 'answers', 'recover', 'retry']),
+    why: z.enum(['start', 'next', 'answers', 'recover', 'handover', 'retry']),
     behind: z.boolean().optional(),
     /** An explicit place in the tree (an edit); without it a run follows the head. */
     branch: z.object({ parentRunId: id.nullable(), replaces: id.optional() }).optional(),

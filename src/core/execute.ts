@@ -79,7 +79,8 @@ export async function execute({ call, tool, input, intent }: Execution, bench: B
   bench.messages.push(message)
 }
 
-const notBegun = { code: 'cancelled', message: 'Stopped before it began.' }
+/** The only failure after which a call is made again without asking. */
+export const notBegun = { code: 'not_begun', message: 'Stopped before it began.' }
 const stopped = { code: 'cancelled', message: 'Stopped while it was running.' }
 
 /** Resolves a while after the signal fired, for tools that do not listen. */

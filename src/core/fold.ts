@@ -61,6 +61,8 @@ export interface Run {
   effectIds: string[]
   createdAt: number
   endedAt: number | null
+  /** Seq of the entry that ended it; a retry takes that back. */
+  endSeq: number | null
   cancellingAt: number | null
   error: Failure | null
   reason: string | null
@@ -92,6 +94,7 @@ export interface EffectRecord {
   at: number
   messageId: string | undefined
   output: string | undefined
+  error: Failure | undefined
   usage: Usage | undefined
 }
 
@@ -262,6 +265,7 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
   run.status = 'queued'
   run.legId = legId
   run.endedAt = null
+  run.endSeq = null
   run.error = null
   if (why === 'recover') run.recoveries++
   if (behind) {
@@ -291,6 +295,7 @@ function newRun(runId: string, entry: Known): Run {
     effectIds: [],
     createdAt: entry.at,
     endedAt: null,
+    endSeq: null,
     cancellingAt: null,
     error: null,
     reason: null,
@@ -301,6 +306,7 @@ function endRun(state: ThreadState, run: Run | undefined, status: RunStatus, ent
   if (!run) return
   run.status = status
   run.endedAt = entry.at
+  run.endSeq = entry.seq
   state.line = state.line.filter((waiting) => waiting !== run.runId)
   if (state.active !== run.runId) return
   state.active = null
@@ -338,6 +344,7 @@ function intended(state: ThreadState, entry: Known<'effect.intended'>, run: Run 
     at: entry.at,
     messageId: entry.body.messageId,
     output: undefined,
+    error: undefined,
     usage: undefined,
   })
   if (effect === 'tool') return
@@ -352,8 +359,10 @@ function settled(
   const record = state.effects.get(entry.body.effectId)
   if (!record) return
   if (entry.kind === 'effect.unknown') record.state = 'unknown'
-  else if (entry.kind === 'effect.failed') record.state = 'failed'
-  else {
+  else if (entry.kind === 'effect.failed') {
+    record.state = 'failed'
+    record.error = entry.body.error
+  } else {
     record.state = 'done'
     record.output = entry.body.output
     record.usage = entry.body.usage

@@ -15,6 +15,9 @@ export class LegStop extends Error {
   }
 }
 
+export const isStop = (error: unknown, why: LegStop['why']): boolean =>
+  error instanceof LegStop && error.why === why
+
 /** The right to drive, held by heartbeat. Effects start only well inside it (I4). */
 export interface Lease {
   readonly fence: number
@@ -31,6 +34,7 @@ export interface Leg {
   readonly lease: Lease
   readonly actor: Actor
   readonly newId: NewId
+  readonly clock: Clock
   /** Ends the leg's work: what it has begun is told to stop. */
   readonly abort: AbortController
   readonly signal: AbortSignal

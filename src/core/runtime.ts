@@ -235,18 +235,11 @@ export function createRuntime(options: RuntimeOptions) {
     /** Removes the thread. What runs on it is cancelled first. */
     async erase(caller: Caller, clientId: string): Promise<void> {
       const thread = await askOf(caller, clientId)
-      const ended = new Promise<void>((resolve) => {
-        const unlisten = thread.listen(() => {
-          if (thread.state.active !== null) return
-          unlisten()
-          resolve()
-        })
-      })
       while (thread.state.active !== null) {
         const runId = thread.state.line.at(-1) ?? thread.state.active
         await cancel(thread, runId, newId, actorOf(caller)).catch(unlessEnded)
         queue.ring(thread.threadId)
-        if (runId === thread.state.active) await Promise.race([ended, clock.sleep(10_000)])
+        if (runId === thread.state.active) await idle(thread)
       }
       const expect = [{ fact: 'active', is: null }]
       await store.erase(thread.threadId, { expect })
@@ -311,6 +304,19 @@ export function createRuntime(options: RuntimeOptions) {
     },
   }
   return api
+}
+
+/** Resolves when no run has the thread; whoever cancelled it knows that this is soon. */
+async function idle(thread: Thread): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const look = () => {
+      if (thread.state.active !== null) return
+      unlisten()
+      resolve()
+    }
+    const unlisten = thread.listen(look)
+    look()
+  })
 }
 
 function unlessEnded(error: unknown): void {

@@ -96,6 +96,7 @@ export class Thread {
 
   /** Folds what others wrote. */
   async sync(): Promise<void> {
+    if (this.#syncing) await this.#syncing // it may have read before what we must not miss
     this.#syncing ??= this.#readOn().finally(() => {
       this.#syncing = undefined
     })

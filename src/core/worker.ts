@@ -107,7 +107,19 @@ export class Worker {
     const abort = new AbortController()
     const actor: Actor = { type: 'agent', id: run.agent }
     const { signal } = abort
-    const leg: Leg = { thread, run, runId, legId, lease, actor, newId, abort, signal, closing }
+    const leg: Leg = {
+      thread,
+      run,
+      runId,
+      legId,
+      lease,
+      actor,
+      newId,
+      clock,
+      abort,
+      signal,
+      closing,
+    }
     const about = { threadId: thread.threadId, runId, legId }
     const channel = new Channel(leg, clock, spool)
     const messages = historyFor(thread.state, run)

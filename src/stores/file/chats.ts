@@ -64,8 +64,8 @@ export class Chats {
     this.damaged.delete(threadId)
   }
 
+  /** Lets nobody in any more. What its file has yet to get stays here until it has it. */
   close(threadId: string, error: unknown): void {
-    this.forget(threadId)
     if (isRuntimeError(error, 'thread_damaged')) this.damaged.set(threadId, error)
   }
 

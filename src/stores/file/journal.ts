@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { access, mkdir, open, truncate } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { Marks } from '../../core/store.ts'
@@ -108,8 +108,8 @@ export class Journal {
     return [...new Set(held.flatMap(({ runId }) => runId ?? []))]
   }
 
-  /** Makes the file durable, and its name if that is new. */
-  async sync(): Promise<void> {
+  /** Makes the file durable. True when its folder was new: the folder's own name is not yet. */
+  async sync(): Promise<boolean> {
     const { disk } = this.#tools
     const file = await open(this.#path, 'r+')
     try {
@@ -117,10 +117,10 @@ export class Journal {
     } finally {
       await file.close()
     }
-    if (!this.#isNew) return
-    await syncDirectory(this.folder, disk)
-    await syncDirectory(dirname(this.folder), disk)
+    const isNew = this.#isNew
+    if (isNew) await syncDirectory(this.folder, disk)
     this.#isNew = false
+    return isNew
   }
 
   #mark({ facts }: Marks) {

@@ -24,6 +24,8 @@ interface KeeperOptions {
 export class Keeper {
   readonly #options: KeeperOptions
   #last: Promise<void> = Promise.resolve()
+  /** Chats were made or removed since their directory was synced. */
+  #foldersChanged = false
 
   constructor(options: KeeperOptions) {
     this.#options = options
@@ -39,9 +41,10 @@ export class Keeper {
     return this.#inTurn(async () => {
       const { tools, chats, tables, index, commitLog, chatsDirectory } = this.#options
       const segments = commitLog.old.slice()
-      const wiped = await this.#flush()
+      await this.#flush()
       await forEachOf([...chats.unsynced], (journal) => this.#sync(journal))
-      if (wiped) await syncDirectory(chatsDirectory, tools.disk)
+      if (this.#foldersChanged) await syncDirectory(chatsDirectory, tools.disk)
+      this.#foldersChanged = false
       await index.save(tables, thorough)
       tools.crash('segment.before-drop')
       await commitLog.drop(segments)
@@ -62,11 +65,11 @@ export class Keeper {
     return run.then(() => {})
   }
 
-  /** True when folders were removed. The first failure is thrown after all were tried. */
-  async #flush(): Promise<boolean> {
+  /** The first failure is thrown after all were tried. */
+  async #flush(): Promise<void> {
     const { tools, chats, describer } = this.#options
-    const erased = [...chats.erased]
-    for (const threadId of erased) {
+    for (const threadId of [...chats.erased]) {
+      this.#foldersChanged = true
       await describer.pause()
       await rm(chats.folderOf(threadId), { recursive: true, force: true })
       chats.erased.delete(threadId)
@@ -85,14 +88,13 @@ export class Keeper {
       tools.crash('journal.partial')
     })
     if (failure) throw failure
-    return erased.length > 0
   }
 
   async #sync(journal: Journal): Promise<void> {
     const { chats } = this.#options
     chats.unsynced.delete(journal)
     try {
-      await journal.sync()
+      if (await journal.sync()) this.#foldersChanged = true
     } catch (error) {
       if (isMissing(error) && chats.peek(journal.threadId) !== journal) return // erased since
       chats.unsynced.add(journal)

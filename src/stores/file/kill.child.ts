@@ -3,7 +3,10 @@ import { creation, entry } from '../../../test/contracts/store.contract.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { fileStore } from './store.ts'
 
-/** Appends to a few threads for as long as it lives, and says which appends it was promised. */
+/**
+ * Writes to a few threads for as long as it lives, and says what it was promised. Each thread is
+ * created, grows by two entries at a time to 21, is erased and begins again, as another generation.
+ */
 const [directory = '', point = '', times = '1'] = process.argv.slice(2)
 let left = Number(times)
 const store = await fileStore({
@@ -14,10 +17,24 @@ const store = await fileStore({
 })
 
 async function write(threadId: string) {
-  if (!(await store.thread(threadId))) await store.append(threadId, [creation(threadId)], {})
+  const [first] = await store.read(threadId)
+  let generation = first ? Number(first.body) : Date.now()
+  const say = (seq: number) => writeSync(1, `${threadId} ${generation} ${seq}\n`)
   for (;;) {
-    const placed = await store.append(threadId, [entry(threadId), entry(threadId)], {})
-    writeSync(1, `${threadId} ${placed.at(-1)!.seq}\n`)
+    if (!(await store.thread(threadId)))
+      await store.append(threadId, [{ ...creation(threadId), body: String(generation) }], {})
+    for (let last = (await store.read(threadId)).length; last < 21; ) {
+      const marks = { thread: { updatedAt: last } }
+      const pair = [
+        entry(threadId, { marks }),
+        entry(threadId, { marks: { facts: { last: `${last}` } } }),
+      ]
+      last = (await store.append(threadId, pair, {})).at(-1)!.seq
+      say(last)
+    }
+    await store.erase(threadId, { expect: [{ fact: 'last', is: '19' }] })
+    generation++
+    say(0)
   }
 }
 await Promise.all(['a', 'b', 'c'].map(write))

@@ -7,7 +7,7 @@ import { workshop } from './testing.ts'
 const { directory, open } = workshop()
 const script = fileURLToPath(new URL('./kill.child.ts', import.meta.url))
 
-/** Runs the child until it dies, by its own hand or ours; the last seq it was promised per thread. */
+/** Runs the child until it dies, by its own hand or ours; the last thing promised per thread. */
 async function life(path: string, point: string, times: number, acks: number) {
   const args = ['--import', 'tsx', script, path, point, String(times)]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -18,32 +18,41 @@ async function life(path: string, point: string, times: number, acks: number) {
   })
   const [, signal] = await once(child, 'close')
   expect(signal).toBe('SIGKILL')
-  const promised = new Map<string, number>()
-  for (const [, id, seq] of output.matchAll(/^(\w) (\d+)\n/gm)) promised.set(id!, Number(seq))
+  const promised = new Map<string, { generation: number; seq: number }>()
+  for (const [, id, generation, seq] of output.matchAll(/^(\w) (\d+) (\d+)\n/gm))
+    promised.set(id!, { generation: Number(generation), seq: Number(seq) })
   return promised
 }
 
 test.each([
   ['nowhere in particular', 1],
-  ['log.before-write', 30],
-  ['log.after-write', 30],
-  ['log.after-sync', 30],
+  ['log.before-write', 40],
+  ['log.after-write', 40],
+  ['log.after-sync', 40],
   ['journal.partial', 20],
-  ['index.before-rename', 1],
-  ['segment.before-drop', 2],
+  ['index.before-rename', 2],
+  ['segment.before-drop', 3],
 ])(
-  'has every acknowledged append, without gaps, when killed at %s',
+  'has every acknowledged transition whole when killed at %s',
   async (point, times) => {
     const path = await directory()
     const acks = point.includes('.') ? Number.POSITIVE_INFINITY : 200
     const promised = await life(path, point, times, acks)
     const store = await open(path)
     for (const id of ['a', 'b', 'c']) {
-      const seqs = (await store.read(id, { limit: 1e6 })).map(({ seq }) => seq)
-      expect(seqs).toEqual(Array.from(seqs, (_, n) => n + 1))
-      expect(seqs.length).toBeGreaterThanOrEqual(promised.get(id) ?? 0)
-      // One entry that creates, then always two at once: an even number would be half a transition.
-      expect(seqs.length % 2).toBe(seqs.length === 0 ? 0 : 1)
+      const { generation, seq } = promised.get(id) ?? { generation: 0, seq: 0 }
+      const entries = await store.read(id)
+      expect(entries.map((each) => each.seq)).toEqual(entries.map((_, n) => n + 1))
+      expect((await store.thread(id)) !== undefined).toBe(entries.length > 0)
+      // It was erased, or was about to be: only then may it be gone.
+      if (entries.length === 0) expect([0, 21]).toContain(seq)
+      else {
+        // One entry that creates, then always two at once: an even number is half a transition.
+        expect(entries.length % 2).toBe(1)
+        expect(Number(entries[0]!.body)).toBeGreaterThanOrEqual(generation)
+        if (Number(entries[0]!.body) === generation)
+          expect(entries.length).toBeGreaterThanOrEqual(seq)
+      }
     }
   },
   20_000,

@@ -52,7 +52,8 @@ export async function* linesOf(path: string): AsyncGenerator<Line> {
     let offset = 0
     let position = 0
     for (;;) {
-      const chunk = Buffer.allocUnsafe(1 << 18)
+      // Most journals are short, and there may be very many of them.
+      const chunk = Buffer.allocUnsafe(position === 0 ? 1 << 14 : 1 << 18)
       const { bytesRead } = await file.read(chunk, 0, chunk.length, position)
       if (bytesRead === 0) break
       position += bytesRead

@@ -214,3 +214,38 @@ test('starts after a segment that was never begun', async () => {
   const again = await open(dead)
   expect(await seqs(again, 't')).toEqual([1, 2])
 })
+
+test('keeps what it has of a thread whose journal was damaged while it was in use', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await three(store, 't')
+  await store.sync()
+  await store.append('t', [entry('t', { body: '"four"' })], {})
+  const journal = join(path, 'chats', 't', 'journal.ndjson')
+  await change(journal, (text) => text.replace('"two"', '"TWO"'))
+  await expect(store.read('t')).rejects.toMatchObject({ code: 'thread_damaged' })
+  await store.close()
+  expect(await readFile(journal, 'utf8')).toContain('"four"')
+})
+
+test('can be killed again and again while it repairs', async () => {
+  const path = await directory()
+  const store = await open(path)
+  for (const id of ['a', 'b']) await three(store, id)
+  await store.sync()
+  await store.append('a', [entry('a')], {})
+  await store.erase('b', {})
+  await three(store, 'b')
+  let dead = await corpse(path)
+  for (let n = 0; n < 3; n++) {
+    const again = await open(dead)
+    dead = await corpse(dead) // opened, nothing moved yet
+    expect(await seqs(again, 'a')).toEqual([1, 2, 3, 4])
+    await again.sync()
+    dead = await corpse(dead)
+    expect(await seqs(again, 'b')).toEqual([1, 2, 3])
+  }
+  const last = await open(dead)
+  expect(await listed(last)).toEqual(['a', 'b'])
+  expect(await seqs(last, 'a')).toEqual([1, 2, 3, 4])
+})

@@ -123,7 +123,8 @@ async function adoptUnknown(folders: string[], parts: Parts): Promise<void> {
         tables.apply(entry.threadId, marks)
       })
     } catch (error) {
-      if (threadId !== undefined) chats.close(threadId, error)
+      if (isRuntimeError(error) && threadId !== undefined) chats.close(threadId, error)
+      else if ((error as NodeJS.ErrnoException).code !== 'ENOTDIR') throw error // not a chat
     }
   })
 }

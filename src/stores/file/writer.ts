@@ -65,8 +65,14 @@ export class Writer {
       const batch = this.#queue
       this.#queue = []
       this.#bytes = 0
-      await this.#commit(batch)
-      await this.#options.between()
+      try {
+        await this.#commit(batch)
+        await this.#options.between()
+      } catch (error) {
+        // A mistake of ours. Memory and disk may now differ, and a restart makes them agree again.
+        this.stop(unavailable(error))
+        for (const { reject } of batch) reject(this.#stopped)
+      }
     }
     this.#running = undefined
   }

@@ -27,6 +27,15 @@ export function statusOf({ status }: Run): string {
 
 export const isoTime = (at: number): string => new Date(at).toISOString()
 
+/** The runs on the branch that is shown, and those that will follow its head. */
+export function currentRuns(state: ThreadState): Run[] {
+  const { runs, active, line } = state
+  const starting = [...runs.values()].filter(
+    (run) => run.parentRunId === undefined && run.runId === active,
+  )
+  return [...branch(state), ...starting, ...line.map((id) => runs.get(id)!)]
+}
+
 export function interactionJson(state: ThreadState, run: Run, current: boolean) {
   const waiting = pendingAsks(state, run)
   return {
@@ -134,15 +143,9 @@ export function chatJson(
   state: ThreadState,
   page: { limit?: number; before?: string; all: boolean },
 ) {
-  const path = branch(state)
-  const current = new Set(path.map(({ runId }) => runId))
-  // What waits in line will follow the head.
-  const queued = state.line.map((id) => state.runs.get(id)!)
-  const starting = [...state.runs.values()].filter(
-    (run) => run.parentRunId === undefined && run.runId === state.active,
-  )
-  for (const run of [...starting, ...queued]) current.add(run.runId)
-  let runs = page.all ? [...state.runs.values()] : [...path, ...starting, ...queued]
+  const shown = currentRuns(state)
+  const current = new Set(shown.map(({ runId }) => runId))
+  let runs = page.all ? [...state.runs.values()] : shown
   const end = page.before === undefined ? -1 : runs.findIndex(({ runId }) => runId === page.before)
   if (end >= 0) runs = runs.slice(0, end)
   const more = page.limit !== undefined && runs.length > page.limit

@@ -14,16 +14,14 @@ export function interactionView(thread: Thread, runId: string): Projection {
     entry: (entry) => (entry.runId === runId ? framesOf(entry, state.clientId) : []),
     piece: (piece, of) => (of === runId ? pieceFrame(piece) : undefined),
     retracted: (ids) => frame('retracted', { ids, why: 'resent' }),
-    ends: (entry) => entry.runId === runId && isEnd(entry),
+    // A failed run that was tried again goes on after its first end.
+    ends: (entry) => entry.runId === runId && entry.seq === state.runs.get(runId)?.endSeq,
     over: () => {
       const run = state.runs.get(runId)
       return !run || ended(run)
     },
   }
 }
-
-const isEnd = ({ kind }: Known) =>
-  kind === 'run.completed' || kind === 'run.failed' || kind === 'run.cancelled'
 
 const frame = (event: string, data: object): Frame => ({ event, data: JSON.stringify(data) })
 

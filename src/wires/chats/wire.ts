@@ -8,7 +8,14 @@ import type { Thread } from '../../core/thread.ts'
 import { digestOf } from '../../lib/canonical.ts'
 import { json, type Route, route } from '../http.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
-import { chatJson, chatSummary, interactionJson, isoTime, statusOf } from './interaction.ts'
+import {
+  chatJson,
+  chatSummary,
+  currentRuns,
+  interactionJson,
+  isoTime,
+  statusOf,
+} from './interaction.ts'
 import { interactionView } from './projection.ts'
 import * as shapes from './shapes.ts'
 
@@ -175,7 +182,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
         if (request.headers.get('accept')?.includes('text/event-stream')) {
           return stream(thread, run.runId, cursorFor(request, query.after, run))
         }
-        return json(interactionJson(state, run, true))
+        return json(interactionJson(state, run, currentRuns(state).includes(run)))
       },
     }),
     route({
