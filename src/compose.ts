@@ -28,7 +28,8 @@ import { Heartbeats } from './wires/sse.ts'
 export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
   const log = pino({ level: config.logLevel })
   const crash = crashAt(config.crash)
-  const store = await fileStore({ directory: config.data, clock, log, crash })
+  const { segmentBytes } = config
+  const store = await fileStore({ directory: config.data, clock, log, crash, segmentBytes })
   const runtime = createRuntime({
     store,
     bus: localBus(),

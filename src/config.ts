@@ -19,6 +19,8 @@ export interface Config {
   drain: number
   demoDelay: number
   heartbeat: number
+  /** A segment of the file store's commit log ends when it is longer. */
+  segmentBytes: number
   governor: { isHitlEnabled: boolean; actionLimit: number }
   /** `point:occurrence`, for tests: the process kills itself there. */
   crash: string | undefined
@@ -41,6 +43,7 @@ const schema = z.object({
   HANDRAIL_DRAIN_MS: whole(5_000),
   HANDRAIL_DEMO_DELAY_MS: whole(15),
   HANDRAIL_HEARTBEAT_MS: whole(15_000, 10),
+  HANDRAIL_SEGMENT_BYTES: whole(16 * 1024 * 1024, 1_024),
   HANDRAIL_HITL: onOff,
   HANDRAIL_ACTION_LIMIT: whole(10),
   HANDRAIL_CRASH: z.string().optional(),
@@ -77,6 +80,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     drain: read.HANDRAIL_DRAIN_MS,
     demoDelay: read.HANDRAIL_DEMO_DELAY_MS,
     heartbeat: read.HANDRAIL_HEARTBEAT_MS,
+    segmentBytes: read.HANDRAIL_SEGMENT_BYTES,
     governor: {
       isHitlEnabled: read.HANDRAIL_HITL === 'on',
       actionLimit: read.HANDRAIL_ACTION_LIMIT,

@@ -1,7 +1,8 @@
 import type { Thread } from './thread.ts'
 
-/** Threads kept warm when nobody uses them. */
-const most = 1_000
+/** Threads kept warm when nobody uses them, and the entries they may have in all. */
+const mostThreads = 1_000
+const mostEntries = 200_000
 
 /**
  * One `Thread` per key while anybody holds it, and the last ones used besides: two folds of one
@@ -15,15 +16,26 @@ export function threadCache(make: (threadId: string) => Thread) {
     if (held.get(threadId)?.deref() === undefined) held.delete(threadId)
   })
 
+  /** Lets go of the longest unused until what is left is not too much. */
+  function cool(): void {
+    let entries = 0
+    for (const thread of warm.values()) entries += thread.state.seq
+    for (const [threadId, thread] of warm) {
+      if (warm.size <= 1 || (warm.size <= mostThreads && entries <= mostEntries)) return
+      warm.delete(threadId)
+      entries -= thread.state.seq
+    }
+  }
+
   function keep(thread: Thread): Thread {
     const { threadId } = thread
     if (held.get(threadId)?.deref() !== thread) {
       held.set(threadId, new WeakRef(thread))
       collected.register(thread, threadId)
     }
-    warm.delete(threadId)
+    const isNew = !warm.delete(threadId)
     warm.set(threadId, thread)
-    if (warm.size > most) warm.delete(warm.keys().next().value!)
+    if (isNew) cool()
     return thread
   }
 

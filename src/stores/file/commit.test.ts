@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { workshop } from '../../../test/contracts/file-workshop.ts'
 import { create, entry } from '../../../test/contracts/store.contract.ts'
 import { type Disk, nodeDisk } from './disk.ts'
-import { workshop } from './testing.ts'
 
 const { directory, open, corpse } = workshop()
 const isLog = (path: string) => path.includes('/log/')

@@ -8,7 +8,8 @@ export type LogRecord =
   | { kind: 'epoch'; epoch: number }
   | { kind: 'erase'; threadId: string }
   | { kind: 'transition'; threadId: string; lines: Buffer[] }
-  | { kind: 'damaged'; threadId: string | undefined; bytes: Buffer; where: string }
+  | { kind: 'damaged'; threadId: string; bytes: Buffer; where: string }
+  | { kind: 'nameless'; where: string }
 
 /** The numbers of the segments, oldest first. */
 export async function segmentsOf(directory: string): Promise<number[]> {
@@ -52,7 +53,10 @@ async function settle(path: string, pieces: Piece[], { disk, log }: Tools): Prom
 function recordsOf(pieces: readonly Piece[], path: string): LogRecord[] {
   return pieces.map(({ record, bytes }, n) => {
     if (record) return record
-    return { kind: 'damaged', threadId: nameIn(bytes), bytes, where: `line ${n + 1} of ${path}` }
+    const where = `line ${n + 1} of ${path}`
+    const threadId = nameIn(bytes)
+    if (threadId === undefined) return { kind: 'nameless', where }
+    return { kind: 'damaged', threadId, bytes, where }
   })
 }
 

@@ -1,9 +1,9 @@
 import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { unsynced, workshop } from '../../../test/contracts/file-workshop.ts'
 import { askOf, create, entry } from '../../../test/contracts/store.contract.ts'
 import type { Store } from '../../core/store.ts'
-import { unsynced, workshop } from './testing.ts'
 
 const { directory, open, corpse } = workshop()
 const query = { tenant: 'acme', owner: 'ann', limit: 99 }
@@ -248,4 +248,21 @@ test('can be killed again and again while it repairs', async () => {
   const last = await open(dead)
   expect(await listed(last)).toEqual(['a', 'b'])
   expect(await seqs(last, 'a')).toEqual([1, 2, 3, 4])
+})
+
+test('does not stumble over a chat that lost its id, or over a file among the chats', async () => {
+  const path = await directory()
+  const store = await open(path)
+  const long = 'long'.repeat(100)
+  await create(store, long)
+  await three(store, 't')
+  await store.append(long, [entry(long)], {})
+  await store.close()
+  await rm(join(path, 'index'), { recursive: true })
+  await writeFile(join(path, 'chats', 'stray'), '')
+  const folder = (await readdir(join(path, 'chats'))).find((name) => name.includes('~'))!
+  await change(join(path, 'chats', folder, 'journal.ndjson'), (text) =>
+    text.replace('acme', 'emca'),
+  )
+  expect(await listed(await open(path))).toEqual(['t'])
 })

@@ -1,4 +1,4 @@
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
 import type { Chats } from './chats.ts'
@@ -37,7 +37,8 @@ export async function recover(parts: Parts, segments: readonly number[]): Promis
   const threads = new Map<string, Replayed>()
   let epoch = 0
   for (const record of await readLog(join(parts.directory, 'log'), segments, parts.tools)) {
-    if (record.kind === 'epoch') epoch = Math.max(epoch, record.epoch)
+    if (record.kind === 'nameless') throw unreadable(record.where)
+    else if (record.kind === 'epoch') epoch = Math.max(epoch, record.epoch)
     else replay(record, threads, parts)
   }
   await forEachOf(threads, ([threadId, thread]) => restore(threadId, thread, parts))
@@ -45,17 +46,11 @@ export async function recover(parts: Parts, segments: readonly number[]): Promis
 }
 
 function replay(
-  record: Exclude<LogRecord, { kind: 'epoch' }>,
+  record: Exclude<LogRecord, { kind: 'epoch' | 'nameless' }>,
   threads: Map<string, Replayed>,
   { tables, tools }: Parts,
 ) {
   const { threadId } = record
-  if (threadId === undefined)
-    throw new Error(
-      `The commit log is damaged at ${record.kind === 'damaged' ? record.where : '?'}, and the line does ` +
-        'not say which chat it belongs to. Restore the directory from a backup, or remove that ' +
-        'line to go on without what it said.',
-    )
   const thread = threads.get(threadId) ?? { lines: [], erased: false, damage: [] }
   threads.set(threadId, thread)
   if (record.kind === 'damaged') {
@@ -77,7 +72,10 @@ function replay(
 async function restore(threadId: string, thread: Replayed, parts: Parts): Promise<void> {
   const { chats } = parts
   try {
-    if (thread.erased) chats.erased.add(threadId)
+    if (thread.erased) {
+      chats.forget(threadId) // whatever was wrong with it
+      chats.erased.add(threadId)
+    }
     if (thread.erased && thread.lines.length === 0 && thread.damage.length === 0) return
     const journal = thread.erased ? chats.create(threadId) : await chats.get(threadId)
     for (const line of thread.lines) {
@@ -96,9 +94,11 @@ async function restore(threadId: string, thread: Replayed, parts: Parts): Promis
 }
 
 /** The log will be dropped; what it has of a damaged chat is kept beside it for whoever repairs it. */
-async function setAside(threadId: string, { lines, damage }: Replayed, { chats, tools }: Parts) {
+async function setAside(threadId: string, thread: Replayed, { chats, tools }: Parts) {
+  const { lines, damage, erased } = thread
   const folder = chats.folderOf(threadId)
-  // An erased thread that came back damaged: its folder must not be removed with this file in it.
+  // Not later, when this file would go too.
+  if (erased) await rm(folder, { recursive: true, force: true })
   chats.erased.delete(threadId)
   await mkdir(folder, { recursive: true })
   const content = [...damage, ...lines].flatMap((line) => [line, Buffer.from('\n')])
@@ -123,8 +123,17 @@ async function adoptUnknown(folders: string[], parts: Parts): Promise<void> {
         tables.apply(entry.threadId, marks)
       })
     } catch (error) {
-      if (isRuntimeError(error) && threadId !== undefined) chats.close(threadId, error)
+      const isDamage = isRuntimeError(error, 'thread_damaged')
+      if (isDamage && threadId !== undefined) chats.close(threadId, error)
+      else if (isDamage) tools.log.error({ folder }, 'a chat cannot be read and has lost its id')
       else if ((error as NodeJS.ErrnoException).code !== 'ENOTDIR') throw error // not a chat
     }
   })
+}
+
+function unreadable(where: string) {
+  return new Error(
+    `The commit log is damaged at ${where}, and the line does not say which chat it belongs to. ` +
+      'Restore the directory from a backup, or remove that line to go on without what it said.',
+  )
 }

@@ -76,6 +76,7 @@ export function approvalJson({ ask }: Pick<AskRecord, 'ask'>) {
     card: {
       title,
       at_timeout: ask.atTimeout,
+      ...(kind === 'in_doubt' && { outcomes: ['happened', 'did_not', 'skip'] }),
       ...(ask.callId !== undefined && { call_id: ask.callId }),
       ...(schema !== undefined && { schema }),
       ...(preview !== undefined && { preview }),
