@@ -1,27 +1,37 @@
-import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import type { Clock } from '../../src/lib/clock.ts'
 
-/** The system's clock, with a hand on it: `advance` lets a while pass at once, for everyone who sleeps. */
-export function warpClock(): Clock & { advance(ms: number): void } {
-  let ahead = 0
-  const sleepers = new Set<{ until: number; wake: () => void }>()
-  const monotonic = () => systemClock.monotonic() + ahead
+/** A clock that stands still until it is moved. */
+export function fakeClock(start = 1_000_000): Clock & { advance(ms: number): Promise<void> } {
+  let now = start
+  const sleepers = new Set<{ at: number; wake: () => void }>()
+  const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
   return {
-    now: () => systemClock.now() + ahead,
-    monotonic,
-    async sleep(ms, signal) {
-      const woken = new AbortController()
-      const sleeper = { until: monotonic() + ms, wake: () => woken.abort() }
-      sleepers.add(sleeper)
-      const either = signal ? AbortSignal.any([signal, woken.signal]) : woken.signal
-      try {
-        await systemClock.sleep(ms, either).catch(() => signal?.throwIfAborted())
-      } finally {
-        sleepers.delete(sleeper)
+    now: () => now,
+    monotonic: () => now,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason)
+        const sleeper = { at: now + ms, wake: resolve }
+        sleepers.add(sleeper)
+        signal?.addEventListener('abort', () => {
+          sleepers.delete(sleeper)
+          reject(signal.reason)
+        })
+      }),
+    /** Moves on, waking sleepers in the order of their times, with a turn of the loop between. */
+    async advance(ms) {
+      const end = now + ms
+      await turn()
+      for (;;) {
+        const due = [...sleepers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0]
+        if (!due) break
+        sleepers.delete(due)
+        now = Math.max(now, due.at)
+        due.wake()
+        await turn()
       }
-    },
-    advance(ms) {
-      ahead += ms
-      for (const sleeper of [...sleepers]) if (sleeper.until <= monotonic()) sleeper.wake()
+      now = end
+      await turn()
     },
   }
 }
