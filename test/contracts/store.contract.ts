@@ -224,6 +224,19 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       expect(await store.claim('t', 'one', 1000)).toBeDefined()
     })
 
+    test('gives a lease by force to whoever must end what its holder does not', async () => {
+      const { store } = await start()
+      await create(store, 't')
+      const stuck = await store.claim('t', 'a', 10_000)
+      expect(await store.claim('t', 'b', 10_000)).toBeUndefined()
+      const taken = await store.claim('t', 'b', 10_000, true)
+      expect(taken!.fence).toBeGreaterThan(stuck!.fence)
+      await expect(store.append('t', [entry('t')], stuck!)).rejects.toMatchObject({
+        code: 'journal_conflict',
+      })
+      await store.append('t', [entry('t')], taken!)
+    })
+
     test('gives every claim a greater fence, also to the same holder and after an erasure', async () => {
       const { store } = await start()
       await create(store, 't')

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { workshop } from '../../../test/contracts/file-workshop.ts'
 import { create, entry } from '../../../test/contracts/store.contract.ts'
+import { workshop } from '../../../test/support/file-workshop.ts'
 import { type Disk, nodeDisk } from './disk.ts'
 
 const { directory, open, corpse } = workshop()
@@ -158,4 +158,24 @@ test('keeps fences growing through epochs and restarts', async () => {
     }
     await store.close()
   }
+})
+
+test('keeps the log while journals or index cannot be written, and tidies up when they can', async () => {
+  const path = await directory()
+  let full = false
+  const fs: Partial<Disk> = {
+    async write(file, bytes, position, at) {
+      if (full && !isLog(at)) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+      await nodeDisk.write(file, bytes, position, at)
+    },
+  }
+  const store = await open(path, { fs, segmentBytes: 1000, syncEvery: 5 })
+  await create(store, 't')
+  full = true
+  for (let n = 0; n < 30; n++) await store.append('t', [entry('t')], {})
+  expect((await readdir(join(path, 'log'))).length).toBeGreaterThan(5)
+  expect(await store.read('t')).toHaveLength(31)
+  full = false
+  await expect.poll(async () => (await readdir(join(path, 'log'))).length).toBe(1)
+  expect(await (await open(await corpse(path))).read('t')).toHaveLength(31)
 })

@@ -46,6 +46,7 @@ export class Describer {
   async #run(): Promise<void> {
     for (const [threadId, runIds] of this.#due) {
       this.#due.delete(threadId)
+      if (this.#folderOf(threadId) === undefined) continue // erased since
       try {
         const files = (await this.describe?.(threadId, [...runIds])) ?? {}
         for (const [path, value] of Object.entries(files)) {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { workshop } from '../../../test/contracts/file-workshop.ts'
+import { workshop } from '../../../test/support/file-workshop.ts'
 
 const { directory, open } = workshop()
 const script = fileURLToPath(new URL('./kill.child.ts', import.meta.url))

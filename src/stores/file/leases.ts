@@ -38,8 +38,9 @@ export class Leases {
     this.#given = 0
   }
 
-  claim(threadId: string, holder: string, ttl: number): { fence: number } | undefined {
-    if (this.live(threadId) && this.#leases.get(threadId)?.holder !== holder) return undefined
+  claim(threadId: string, holder: string, ttl: number, force = false) {
+    const theirs = this.live(threadId) && this.#leases.get(threadId)?.holder !== holder
+    if (theirs && !force) return undefined
     const fence = this.#epoch * fencesPerEpoch + ++this.#given
     this.#leases.set(threadId, { holder, fence, until: this.#clock.monotonic() + ttl })
     this.#newest.set(threadId, fence)

@@ -1,8 +1,8 @@
 import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { unsynced, workshop } from '../../../test/contracts/file-workshop.ts'
 import { askOf, create, entry } from '../../../test/contracts/store.contract.ts'
+import { unsynced, workshop } from '../../../test/support/file-workshop.ts'
 import type { Store } from '../../core/store.ts'
 
 const { directory, open, corpse } = workshop()

@@ -74,12 +74,12 @@ function storeOf(
     threads: async (query) => tables.threads(query),
     asks: async (query) => tables.asks(query),
 
-    async claim(threadId, holder, ttl) {
+    async claim(threadId, holder, ttl, force) {
       if (leases.spent) await nextEpoch(engine)
       // In line with the appends: whoever gets a fence sees all that earlier fences have written.
       return writer.submit(() => {
         if (leases.spent) throw new RuntimeError('overloaded', undefined, { retryAfter: 1 })
-        const claimed = leases.claim(threadId, holder, ttl)
+        const claimed = leases.claim(threadId, holder, ttl, force)
         return { apply: () => claimed }
       })
     },

@@ -126,9 +126,10 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
       )
     },
 
-    async claim(threadId, holder, ttl) {
+    async claim(threadId, holder, ttl, force = false) {
       if (closed) throw new RuntimeError('stopping')
-      if (live(threadId) && leases.get(threadId)?.holder !== holder) return undefined
+      const theirs = live(threadId) && leases.get(threadId)?.holder !== holder
+      if (theirs && !force) return undefined
       const fence = ++lastFence
       leases.set(threadId, { holder, fence, until: clock.monotonic() + ttl })
       fences.set(threadId, fence)
