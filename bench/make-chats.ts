@@ -10,6 +10,8 @@ const { values } = parseArgs({
     chats: { type: 'string', default: '1000' },
     entries: { type: 'string', default: '4' },
     owner: { type: 'string', default: 'local' },
+    /** Leaves it to the system when the files reach the disk. */
+    unsynced: { type: 'boolean', default: false },
   },
 })
 const { directory, owner } = values
@@ -17,7 +19,8 @@ const chats = Number(values.chats)
 const more = Number(values.entries) - 1
 const names = { tenant: 'default', owner, agent: 'default' }
 
-const store = await fileStore({ directory, clock: systemClock })
+const fs = values.unsynced ? { sync: async () => {} } : {}
+const store = await fileStore({ directory, clock: systemClock, fs })
 const started = performance.now()
 for (let from = 0; from < chats; from += 1000) {
   const size = Math.min(1000, chats - from)

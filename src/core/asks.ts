@@ -49,6 +49,8 @@ export async function answer(
     const record = state.asks.get(askId)
     const run = record && state.runs.get(record.runId)
     if (!record || !run) throw new RuntimeError('ask_not_found')
+    const used = key && state.keys.get(key.key)
+    if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
     if (record.answer) return { result: false }
     const said = answerFrom(record, decision, tools)
     const drafts: Draft[] = [draft('ask.answered', said, { runId: run.runId })]
@@ -137,9 +139,10 @@ function answerFrom({ ask }: AskRecord, said: Decision, tools: ReadonlyMap<strin
     throw new RuntimeError('invalid_request', 'This tool is gone; its input cannot be edited.')
   const parsed = tool.schema.safeParse(said.input)
   if (!parsed.success) {
-    const issue = parsed.error.issues[0]
-    const field = ['body', 'edited_input', ...(issue?.path ?? [])].join('.')
-    throw new RuntimeError('invalid_request', `${field}: ${issue?.message}`, { field })
+    const issue = parsed.error.issues[0]!
+    const foreign = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
+    const field = ['body', 'edited_input', ...issue.path, ...foreign].join('.')
+    throw new RuntimeError('invalid_request', `${field}: ${issue.message}`, { field })
   }
   return { ...answer, input: parsed.data, digest: callDigest(tool, parsed.data) }
 }

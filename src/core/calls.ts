@@ -1,5 +1,5 @@
 import type { Bench } from './effects.ts'
-import { effectKey } from './effects.ts'
+import { effectKey, recorded } from './effects.ts'
 import { type Ask, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { type Execution, execute, notBegun } from './execute.ts'
@@ -110,6 +110,8 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
       ...(approval && { askId: approval.ask.askId }),
     },
   }
+  const done = recorded(record, digest)
+  if (done) return say(done.output ?? '', false) // it came back after its leg had ended
   // Begun before and without a result now: it may have happened, in full or in part.
   const doubt = record && record.error?.code !== notBegun.code && !tool.idempotent
   const go = (): Plan => (doubt ? { do: 'look', execution, record } : { do: 'run', execution })

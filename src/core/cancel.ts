@@ -1,8 +1,8 @@
 import type { NewId } from '../lib/ids.ts'
-import { asFolded, next, unfinished } from './ending.ts'
+import { atEnd, cancelledAsks, next, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import { ended, pendingAsks, type Run, type RunStatus, type ThreadState } from './fold.ts'
+import { ended, type Run, type RunStatus, type ThreadState } from './fold.ts'
 import type { Expectation } from './store.ts'
 import { decide, type Thread } from './thread.ts'
 
@@ -22,10 +22,9 @@ export async function cancel(
     if (run.status === 'cancelling') return { result: 'cancelling' }
     const drafts = cancelDrafts(state, run, newId, reason)
     const expect: Expectation[] = [
-      ...run.askIds.map((id) => asFolded(state, id)),
       { fact: `run:${runId}`, is: run.status },
       { fact: 'active', is: state.active },
-      { fact: 'joined', is: state.joined },
+      ...atEnd(state, run),
     ]
     const result = drafts.some(({ kind }) => kind === 'run.cancelled') ? 'cancelled' : 'cancelling'
     return { drafts, writing: { guard: { expect }, actor }, result }
@@ -45,9 +44,7 @@ export function cancelDrafts(
 ): Draft[] {
   const { runId } = run
   const why = reason === undefined ? {} : { reason }
-  const asks = pendingAsks(state, run)
-    .filter(({ ask }) => !settled.includes(ask.askId))
-    .map(({ ask }) => draft('ask.answered', { askId: ask.askId, state: 'cancelled' }, { runId }))
+  const asks = cancelledAsks(state, run, settled)
   const cancelling = draft('run.cancelling', why, { runId })
   if (run.status === 'running') return [cancelling, ...asks]
   const follower = state.active === runId ? next({ state, newId }) : []
@@ -61,11 +58,12 @@ export async function finishCancel(thread: Thread, fence: number, newId: NewId):
     const run = state.active === null ? undefined : state.runs.get(state.active)
     if (run?.status !== 'cancelling') return { result: undefined }
     const at = { runId: run.runId, legId: run.legId }
-    const ending = [...unfinished(state, run), draft('run.cancelled', {})]
+    const left = [...unfinished(state, run), ...cancelledAsks(state, run)]
+    const ending = [...left, draft('run.cancelled', {})]
     const drafts = [...ending.map((one) => ({ ...at, ...one })), ...next({ state, newId })]
     const expect: Expectation[] = [
       { fact: `run:${run.runId}`, is: 'cancelling' },
-      { fact: 'joined', is: state.joined },
+      ...atEnd(state, run),
     ]
     const actor: Actor = { type: 'system', id: 'timer' }
     return { drafts, writing: { guard: { fence, expect }, actor }, result: undefined }

@@ -138,7 +138,8 @@ export class Channel {
     if (drafts.some((one) => one.kind === 'run.started')) expect.push({ fact: 'leg', is: legId })
     await thread.commit(drafts, { guard: { fence: lease.fence, expect }, actor: this.#leg.actor })
     for (const draft of drafts) {
-      if (draft.kind === 'effect.done') await this.#spool?.remove(draft.body.effectId)
+      if (draft.kind !== 'effect.done' || draft.body.effect !== 'tool') continue
+      await this.#spool?.remove(draft.body.effectId)
     }
   }
 

@@ -40,11 +40,12 @@ function ending(
   const { thread, runId, run } = leg
   const { state } = thread
   const open = () => unfinished(state, run, rest)
+  const close = () => [...open(), ...cancelledAsks(state, run)]
   const as = (status: Run['status']): Expectation => ({ fact: `run:${runId}`, is: status })
   const stop = error instanceof LegStop ? error.why : undefined
   if (run.status === 'cancelling' || stop === 'cancelled') {
-    const drafts = [...open(), draft('run.cancelled', {}), ...next({ state, newId: leg.newId })]
-    return { drafts, expect: [as('cancelling'), sameLine(state)] }
+    const drafts = [...close(), draft('run.cancelled', {}), ...next({ state, newId: leg.newId })]
+    return { drafts, expect: [as('cancelling'), ...atEnd(state, run)] }
   }
   // A leg that ends before its start is written is still queued.
   const running = as(rest.some((one) => one.kind === 'run.started') ? 'queued' : 'running')
@@ -52,7 +53,7 @@ function ending(
     return { drafts: [...open(), queueAgain(leg, 'handover')], expect: [running] }
   }
   if (stop === 'parked') {
-    const expect = [running, ...run.askIds.map((id) => asFolded(state, id))]
+    const expect = [running, ...sameAsks(state, run)]
     const askIds = pendingAsks(state, run).map(({ ask }) => ask.askId)
     if (askIds.length > 0) return { drafts: [draft('run.waiting', { askIds })], expect }
     return { drafts: [queueAgain(leg, 'answers')], expect }
@@ -61,11 +62,18 @@ function ending(
     error === undefined
       ? draft('run.completed', {})
       : draft('run.failed', { error: failureOf(error, 'agent_failed') })
-  const drafts = [...open(), last, ...next({ state, newId: leg.newId })]
-  return { drafts, expect: [running, sameLine(state)] }
+  const drafts = [...close(), last, ...next({ state, newId: leg.newId })]
+  return { drafts, expect: [running, ...atEnd(state, run)] }
 }
 
-const sameLine = (state: ThreadState): Expectation => ({ fact: 'joined', is: state.joined })
+/** What the end of a run rests on: nobody joined the line, and no ask of it was settled meanwhile. */
+export const atEnd = (state: ThreadState, run: Run): Expectation[] => [
+  { fact: 'joined', is: state.joined },
+  ...sameAsks(state, run),
+]
+
+const sameAsks = (state: ThreadState, run: Run): Expectation[] =>
+  run.askIds.map((id) => asFolded(state, id))
 
 export function asFolded(state: ThreadState, askId: string): Expectation {
   const record = state.asks.get(askId)
@@ -88,6 +96,14 @@ export function unfinished(state: ThreadState, run: Run, rest: readonly Draft[] 
     }
   }
   return drafts
+}
+
+/** Questions that end with their run, except those just settled: nobody needs their answers (I7). */
+export function cancelledAsks(state: ThreadState, run: Run, settled: readonly string[] = []) {
+  const { runId } = run
+  return pendingAsks(state, run)
+    .filter(({ ask }) => !settled.includes(ask.askId))
+    .map(({ ask }) => draft('ask.answered', { askId: ask.askId, state: 'cancelled' }, { runId }))
 }
 
 /** The next in line gets the thread in the same transition that frees it. */

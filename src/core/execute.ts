@@ -101,13 +101,23 @@ function settleLate(
   { leg }: Bench,
 ): void {
   const { thread, runId, legId } = leg
+  const { effectId } = about
+  const inDoubt = new Promise<void>((resolve) => {
+    if (thread.state.effects.get(effectId)?.state === 'unknown') return resolve()
+    const unlisten = thread.listen((entry) => {
+      if (entry.kind !== 'effect.unknown' || entry.body.effectId !== effectId) return
+      unlisten()
+      resolve()
+    })
+  })
   void running.then(async (outcome) => {
     if (!outcome) return
+    await inDoubt // it may come back before that is written
     const settled =
       'output' in outcome
         ? draft('effect.done', { ...about, output: outcome.output }, { runId, legId })
         : draft('effect.failed', { ...about, error: stopped }, { runId, legId })
-    const expect = [{ fact: `effect:${about.effectId}`, is: 'unknown' }]
+    const expect = [{ fact: `effect:${effectId}`, is: 'unknown' }]
     const actor = { type: 'system', id: 'late' } as const
     await thread.commit([settled], { guard: { expect }, actor }).catch(() => {})
   })

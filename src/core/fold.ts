@@ -46,7 +46,7 @@ export interface Run {
   runId: string
   agent: string
   status: RunStatus
-  /** Undefined until the run has started. */
+  /** Undefined until the run has started, or ended without. */
   parentRunId: string | null | undefined
   branch: Body<'run.queued'>['branch']
   options: RunOptions
@@ -307,6 +307,9 @@ function endRun(state: ThreadState, run: Run | undefined, status: RunStatus, ent
   run.status = status
   run.endedAt = entry.at
   run.endSeq = entry.seq
+  // Ended before it began: its place is where it would have begun.
+  if (run.parentRunId === undefined)
+    run.parentRunId = run.branch ? run.branch.parentRunId : state.head
   state.line = state.line.filter((waiting) => waiting !== run.runId)
   if (state.active !== run.runId) return
   state.active = null

@@ -1,6 +1,6 @@
+import type { Piece } from './agent.ts'
 import type { Known } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import type { Held } from './tail.ts'
 import type { Thread } from './thread.ts'
 
 /**
@@ -14,9 +14,10 @@ export interface Cursor {
   offset: number
 }
 
-export function parseCursor(text: string): Cursor {
+/** `field` is where the text came from. */
+export function parseCursor(text: string, field = 'after'): Cursor {
   const match = /^(\d{1,15})(?:~(\d{1,6})|\.(\d{1,16})\.(\d{1,9}))?$/.exec(text)
-  if (!match) throw new RuntimeError('invalid_cursor', undefined, { field: 'after' })
+  if (!match) throw new RuntimeError('invalid_cursor', undefined, { field })
   const [, seq, frames = 0, fence = 0, offset = 0] = match
   return { seq: Number(seq), frames: Number(frames), fence: Number(fence), offset: Number(offset) }
 }
@@ -26,8 +27,16 @@ export const cursorAt = (seq: number): Cursor => ({ seq, frames: 0, fence: 0, of
 export type Step =
   /** `shown`: characters of a message that this reader already had as pieces. */
   | { type: 'entry'; entry: Known; skip: number; shown: ReadonlyMap<string, number> }
-  /** Pieces `from`, `from + 1`, ... of the tail after `seq`. */
-  | { type: 'pieces'; runId: string; seq: number; fence: number; from: number; pieces: Held[] }
+  /** Pieces `from`, `from + 1`, ... of the tail after `seq`. `idle`: they are all there is for now. */
+  | {
+      type: 'pieces'
+      runId: string
+      seq: number
+      fence: number
+      from: number
+      pieces: Piece[]
+      idle: boolean
+    }
   /** These were shown in part on an earlier connection and will be sent again from their start. */
   | { type: 'retract'; seq: number; ids: string[] }
   /** All there is for now has been given. */
@@ -51,6 +60,8 @@ export async function* follow(
   const same = from.fence === tail.fence && from.seq === tail.seq
   if (same && from.offset <= tail.pieces.length) reader.offset = from.offset
   else again = from.offset > 0 && from.fence === tail.fence
+  const more = () =>
+    seq < thread.state.seq || (tail.seq === seq && reader.offset < tail.pieces.length)
   try {
     while (!signal.aborted && !thread.erased) {
       if (seq < thread.state.seq) {
@@ -71,18 +82,16 @@ export async function* follow(
         if (ids.length > 0) yield { type: 'retract', seq, ids }
         continue
       }
-      if (tail.seq === seq && reader.offset < tail.pieces.length) {
+      let idle = true
+      if (more()) {
         const { runId, fence } = tail
         const { offset } = reader
         const pieces = tail.pieces.slice(offset, offset + 512)
         reader.offset += pieces.length
-        yield { type: 'pieces', runId, seq, fence, from: offset, pieces }
-        continue
-      }
-      yield { type: 'idle' }
-      if (seq < thread.state.seq || (tail.seq === seq && reader.offset < tail.pieces.length))
-        continue
-      await reader.wait()
+        idle = !more()
+        yield { type: 'pieces', runId, seq, fence, from: offset, pieces, idle }
+      } else yield { type: 'idle' }
+      if (idle && !more()) await reader.wait()
     }
   } finally {
     signal.removeEventListener('abort', leave)

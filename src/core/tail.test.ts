@@ -9,7 +9,7 @@ const piece = (id: string, text: string): Piece => ({ kind: 'text', id, text })
 function takeAll(tail: Tail, reader: TailReader): string {
   const text = tail.pieces
     .slice(reader.offset)
-    .map(({ piece: { text } }) => text)
+    .map(({ text }) => text)
     .join('')
   reader.offset = tail.pieces.length
   return text
@@ -71,8 +71,8 @@ describe('a live tail', () => {
         let seq = 0
         let count = 0
         const take = () => {
-          for (const { piece } of tail.pieces.slice(reader.offset)) {
-            seen.set(piece.id, (seen.get(piece.id) ?? '') + piece.text)
+          for (const { id, text } of tail.pieces.slice(reader.offset)) {
+            seen.set(id, (seen.get(id) ?? '') + text)
           }
           reader.offset = tail.pieces.length
         }

@@ -9,9 +9,12 @@ export class Tail {
   fence = 0
   runId = ''
   seq = 0
-  readonly pieces: Held[] = []
+  readonly pieces: Piece[] = []
+  /** The last text made of pieces, by dialect: readers that keep pace share it. */
+  readonly made = new Map<string, Made>()
   readonly #readers = new Set<TailReader>()
   #scheduled = false
+  #woke = 0
 
   /** A new driver: what an earlier one had not finished will never be. */
   begin(fence: number, runId: string, seq: number): void {
@@ -21,7 +24,7 @@ export class Tail {
   }
 
   push(piece: Piece): void {
-    this.pieces.push({ piece, frames: undefined })
+    this.pieces.push(piece)
     this.wake()
   }
 
@@ -43,7 +46,7 @@ export class Tail {
 
   /** What is being written now. */
   open(): Set<string> {
-    return new Set(this.pieces.map((held) => held.piece.id))
+    return new Set(this.pieces.map(({ id }) => id))
   }
 
   reader(): TailReader {
@@ -56,33 +59,39 @@ export class Tail {
     return this.#readers.size
   }
 
-  /** Wakes all readers that wait, once per turn of the event loop however much is pushed. */
+  /**
+   * Wakes all readers that wait: after this turn of the event loop, or a millisecond later when
+   * they were woken a moment ago. Then a model that is faster than any screen costs few writes.
+   */
   wake(): void {
     if (this.#scheduled || this.#readers.size === 0) return
     this.#scheduled = true
-    setImmediate(() => {
+    const wake = () => {
       this.#scheduled = false
+      this.#woke = performance.now()
       for (const reader of this.#readers) reader.wake()
-    })
+    }
+    if (performance.now() - this.#woke > 1) setImmediate(wake)
+    else setTimeout(wake, 1)
   }
 
   #rebase(seq: number, open: (piece: Piece) => boolean): void {
     for (const reader of this.#readers) reader.rebase(this.pieces, open)
     let kept = 0
-    for (const held of this.pieces) {
-      if (!open(held.piece)) continue
-      held.frames = undefined // their cursors change with the seq they follow
-      this.pieces[kept++] = held
-    }
+    for (const piece of this.pieces) if (open(piece)) this.pieces[kept++] = piece
     this.pieces.length = kept
+    this.made.clear()
     this.seq = seq
   }
 }
 
-/** A piece with the frames already made of it, one per dialect, shared by all readers. */
-export interface Held {
-  piece: Piece
-  frames: Map<string, string> | undefined
+/** Text of the `count` pieces from `from` on, in the tail after `seq` that this `fence` writes. */
+export interface Made {
+  seq: number
+  fence: number
+  from: number
+  count: number
+  text: string
 }
 
 /** A reader's place in the tail, and how much it was shown of what is still open. */
@@ -110,28 +119,41 @@ export class TailReader {
   }
 
   /** Resolves at the next `wake()`, or at once if there was one since the last wait. */
-  async wait(): Promise<void> {
-    if (!this.#woken) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-      })
-    }
-    this.#wake = undefined
-    this.#woken = false
+  wait(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined
+        this.#woken = false
+        resolve()
+      }
+      if (this.#woken) this.#wake()
+    })
   }
 
   /** The tail starts anew: pieces of what stays open keep their order, the others are gone. */
-  rebase(pieces: readonly Held[], open: (piece: Piece) => boolean): void {
+  rebase(pieces: readonly Piece[], open: (piece: Piece) => boolean): void {
     let kept = 0
+    let last: Piece | undefined
+    let characters = 0
     for (let i = 0; i < this.offset && i < pieces.length; i++) {
-      const { piece } = pieces[i]!
-      if (open(piece)) kept++
-      else this.#show(`${piece.kind}:${piece.id}`, piece.text.length)
+      const piece = pieces[i]!
+      if (open(piece)) {
+        kept++
+        continue
+      }
+      if (last && (last.id !== piece.id || last.kind !== piece.kind)) {
+        this.#show(last, characters)
+        characters = 0
+      }
+      last = piece
+      characters += piece.text.length
     }
+    if (last) this.#show(last, characters)
     this.offset = kept
   }
 
-  #show(key: string, characters: number): void {
+  #show({ kind, id }: Piece, characters: number): void {
+    const key = `${kind}:${id}`
     this.shown.set(key, (this.shown.get(key) ?? 0) + characters)
   }
 }

@@ -159,7 +159,7 @@ export class Thread {
     try {
       return await Promise.race([written, limit])
     } finally {
-      late.abort()
+      late.abort('in time') // a reason of our own: the default one is an error with a stack
     }
   }
 }

@@ -4,11 +4,12 @@ import { Channel, type Spool } from './channel.ts'
 import { type AgentSetup, contextOf } from './context.ts'
 import { drive } from './driver.ts'
 import type { Bench } from './effects.ts'
-import { unfinished } from './ending.ts'
+import { atEnd, cancelledAsks, next, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
 import { historyFor, type Run } from './fold.ts'
 import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
+import type { Expectation } from './store.ts'
 import { decide, type Surroundings, type Thread } from './thread.ts'
 
 export interface WorkerSetup extends Surroundings {
@@ -143,15 +144,18 @@ export class Worker {
     )
     await decide(thread, () => {
       if (run.status !== 'running') return { result: undefined }
+      const { state } = thread
       const at = { runId, legId: newId('leg') }
-      const drafts: Draft[] = unfinished(thread.state, run).map((one) => ({ ...one, ...at }))
-      const message = `The server stopped ${run.recoveries} times while running this.`
-      drafts.push(
-        run.recoveries < recoveryLimit
-          ? draft('run.queued', { agent: run.agent, why: 'recover' }, at)
-          : draft('run.failed', { error: { code: 'agent_failed', message } }, at),
-      )
-      const expect = [{ fact: `run:${runId}`, is: 'running' }]
+      const drafts: Draft[] = unfinished(state, run).map((one) => ({ ...one, ...at }))
+      const expect: Expectation[] = [{ fact: `run:${runId}`, is: 'running' }]
+      if (run.recoveries < recoveryLimit)
+        drafts.push(draft('run.queued', { agent: run.agent, why: 'recover' }, at))
+      else {
+        const message = `The server stopped ${run.recoveries} times while running this.`
+        const failed = draft('run.failed', { error: { code: 'agent_failed', message } }, at)
+        drafts.push(...cancelledAsks(state, run), failed, ...next({ state, newId }))
+        expect.push(...atEnd(state, run))
+      }
       const actor: Actor = { type: 'system', id: 'recovery' }
       return {
         drafts,

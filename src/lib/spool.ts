@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** Small JSON files by key, for what must not be lost while its real home is away. */
@@ -15,7 +15,9 @@ export function fileSpool(directory: string) {
       return text === undefined ? undefined : JSON.parse(text)
     },
     async remove(key: string): Promise<void> {
-      await rm(path(key), { force: true })
+      await unlink(path(key)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error // mostly there is none
+      })
     },
   }
 }

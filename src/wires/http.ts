@@ -35,6 +35,7 @@ export const clientId = z
   .min(1)
   .max(200)
   .refine((id) => id.isWellFormed() && !/\p{Cc}/u.test(id), 'must be printable text')
+  .refine((id) => id !== '.' && id !== '..', 'must not be . or .., which no address can hold')
 
 const depthLimit = 64
 
@@ -97,10 +98,27 @@ async function readJson(request: Request, limit: number, optional = false): Prom
     const fix = `The JSON is nested deeper than ${depthLimit} levels. Flatten it.`
     throw new RuntimeError('body_too_deep', fix, { field: 'body' })
   }
+  let value: unknown
   try {
-    return JSON.parse(text)
+    value = JSON.parse(text)
   } catch (cause) {
     throw new RuntimeError('invalid_json', undefined, { cause, field: 'body' })
+  }
+  if (/\\u|__proto__/.test(text)) refuseUnfit(value, 'body')
+  return value
+}
+
+/** Half a character is no text, and a key that is a prototype elsewhere is no key. */
+function refuseUnfit(value: unknown, field: string): void {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw invalid(field, 'must be well-formed Unicode')
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, one] of Object.entries(value)) {
+      const at = `${field}.${key.toWellFormed()}`
+      if (key === '__proto__') throw invalid(at, 'is not known here. Leave it out.')
+      if (!key.isWellFormed()) throw invalid(at, 'must be well-formed Unicode')
+      refuseUnfit(one, at)
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Piece } from '../core/agent.ts'
 import type { Known } from '../core/entries.ts'
-import { type Cursor, follow } from '../core/follow.ts'
-import type { Held } from '../core/tail.ts'
+import { type Cursor, follow, type Step } from '../core/follow.ts'
+import type { Tail } from '../core/tail.ts'
 import type { Thread } from '../core/thread.ts'
 
 /** One event of a stream. `data` is JSON text. */
@@ -12,9 +12,11 @@ export interface Frame {
 
 /** A wire's view of a thread: pure functions from what happened to frames. */
 export interface Projection {
-  /** Frames are made once for all readers of the same dialect. */
+  /** Views of the same dialect give the same frames for the same pieces. */
   dialect: string
   entry(entry: Known, shown: ReadonlyMap<string, number>): Frame[]
+  /** An entry's frames do not depend on what was shown: they are the same for the whole dialect. */
+  alike?: boolean
   piece(piece: Piece, runId: string): Frame | undefined
   retracted(ids: string[]): Frame | undefined
   /** The stream is over after this entry. */
@@ -34,49 +36,85 @@ export async function* frames(
 ): AsyncGenerator<string, void, undefined> {
   let batch = ''
   for await (const step of follow(thread, cursor, signal)) {
-    if (step.type === 'pieces') {
-      const { seq, fence, runId } = step
-      let offset = step.from
-      for (const held of step.pieces) batch += pieceText(held, view, runId, seq, fence, ++offset)
-    } else if (step.type === 'entry') {
-      batch += entryText(step.entry, step.skip, view, step.shown)
-      if (view.ends(step.entry)) {
-        if (batch) yield batch
-        return
-      }
-    } else if (step.type === 'retract') {
-      const frame = view.retracted(step.ids)
-      if (frame) batch += sseText(String(step.seq), frame)
-    } else if (view.over()) {
+    const text = stepText(step, view, thread.tail)
+    if (text.length < batchSize) batch += text
+    else {
       if (batch) yield batch
-      return
+      batch = ''
+      yield* slices(text)
     }
-    if (batch.length >= batchSize || (step.type === 'idle' && batch)) {
+    const idle = step.type === 'idle' || (step.type === 'pieces' && step.idle)
+    const over = step.type === 'entry' ? view.ends(step.entry) : idle && view.over()
+    if (batch && (over || idle || batch.length >= batchSize)) {
       yield batch
       batch = ''
     }
+    if (over) return
   }
 }
 
-function pieceText(
-  held: Held,
+function stepText(step: Step, view: Projection, tail: Tail): string {
+  switch (step.type) {
+    case 'pieces':
+      return piecesText(step, view, tail)
+    case 'entry':
+      return entryText(step.entry, step.skip, view, step.shown)
+    case 'retract': {
+      const frame = view.retracted(step.ids)
+      return frame ? sseText(String(step.seq), frame) : ''
+    }
+    case 'idle':
+      return ''
+  }
+}
+
+/** Readers that keep pace take the same pieces at the same time: the first makes the text of all. */
+function piecesText(step: Step & { type: 'pieces' }, view: Projection, tail: Tail): string {
+  const { runId, seq, fence, from, pieces } = step
+  const count = pieces.length
+  const made = tail.made.get(view.dialect)
+  if (made?.from === from && made.count === count && made.seq === seq && made.fence === fence)
+    return made.text
+  const tailId = `${seq}.${fence}.`
+  let text = ''
+  for (let i = 0; i < count; i++) {
+    const frame = view.piece(pieces[i]!, runId)
+    if (frame) text += sseText(tailId + (from + i + 1), frame)
+  }
+  tail.made.set(view.dialect, { seq, fence, from, count, text })
+  return text
+}
+
+/** A long text in parts of a batch's size: who stops reading holds a part. */
+function* slices(text: string): Generator<string, void, undefined> {
+  for (let at = 0; at < text.length; ) {
+    const end = at + batchSize
+    const half = /[\ud800-\udbff]/.test(text.charAt(end - 1)) // of a pair
+    yield text.slice(at, half ? end + 1 : end)
+    at = half ? end + 1 : end
+  }
+}
+
+/** Long texts of entries by dialect: made once, and held once, however many readers are in it. */
+const longTexts = new WeakMap<Known, Map<string, string>>()
+
+function entryText(
+  entry: Known,
+  skip: number,
   view: Projection,
-  runId: string,
-  seq: number,
-  fence: number,
-  offset: number,
+  shown: ReadonlyMap<string, number>,
 ): string {
-  const known = held.frames?.get(view.dialect)
+  const share = view.alike === true && skip === 0
+  const known = share ? longTexts.get(entry)?.get(view.dialect) : undefined
   if (known !== undefined) return known
-  const frame = view.piece(held.piece, runId)
-  const text = frame ? sseText(`${seq}.${fence}.${offset}`, frame) : ''
-  held.frames ??= new Map()
-  held.frames.set(view.dialect, text)
+  const text = makeText(entry, skip, view, shown)
+  if (share && text.length >= batchSize)
+    longTexts.set(entry, (longTexts.get(entry) ?? new Map()).set(view.dialect, text))
   return text
 }
 
 /** Only the last frame of an entry carries its seq; the others say how far into it they are. */
-function entryText(
+function makeText(
   entry: Known,
   skip: number,
   view: Projection,
@@ -149,20 +187,20 @@ export function sse(
 ): Response {
   const gone = new AbortController()
   const iterator = batches(gone.signal)[Symbol.asyncIterator]()
-  const encoder = new TextEncoder()
   let beat: ReturnType<Heartbeats['add']> | undefined
   const body = new ReadableStream<Uint8Array>(
     {
       start(out) {
         beat = heartbeats.add(() => {
-          if ((out.desiredSize ?? 0) > 0) out.enqueue(encoder.encode(': keep-alive\n\n'))
+          if ((out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(': keep-alive\n\n'))
         })
       },
       async pull(out) {
         try {
           const { done, value } = await iterator.next()
           beat?.sent()
-          if (!done) return out.enqueue(encoder.encode(value))
+          // For a single delta this costs half of what a TextEncoder does.
+          if (!done) return out.enqueue(Buffer.from(value))
           beat?.stop()
           if (!gone.signal.aborted) out.close()
         } catch (error) {

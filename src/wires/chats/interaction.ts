@@ -27,13 +27,25 @@ export function statusOf({ status }: Run): string {
 
 export const isoTime = (at: number): string => new Date(at).toISOString()
 
-/** The runs on the branch that is shown, and those that will follow its head. */
+/** The runs on the branch that is shown, those that will follow its head, and those that never did. */
 export function currentRuns(state: ThreadState): Run[] {
   const { runs, active, line } = state
-  const starting = [...runs.values()].filter(
-    (run) => run.parentRunId === undefined && run.runId === active,
+  const path = branch(state)
+  const onPath = new Set<string | null>([null, ...path.map(({ runId }) => runId)])
+  const waits = ({ runId }: Run) => runId === active || line.includes(runId)
+  const neverBegan = (run: Run) =>
+    run.leg === 0 && !run.branch && onPath.has(run.parentRunId ?? null) && !replaced(run)
+  /** An edit takes the place of a run and of all that came between. */
+  const replaced = ({ parentRunId, firstSeq }: Run) =>
+    path.some((edit) => {
+      const from = runs.get(edit.branch?.replaces ?? '')?.firstSeq
+      if (from === undefined || edit.parentRunId !== parentRunId) return false
+      return from <= firstSeq && firstSeq < edit.firstSeq
+    })
+  const others = [...runs.values()].filter((run) =>
+    run.parentRunId === undefined ? waits(run) : neverBegan(run),
   )
-  return [...branch(state), ...starting, ...line.map((id) => runs.get(id)!)]
+  return [...new Set([...path, ...others])].sort((a, b) => a.firstSeq - b.firstSeq)
 }
 
 export function interactionJson(state: ThreadState, run: Run, current: boolean) {

@@ -10,7 +10,8 @@ import { approvalJson, callEvent, isoTime, messageEvents } from './interaction.t
 export function interactionView(thread: Thread, runId: string): Projection {
   const { state } = thread
   return {
-    dialect: 'chats',
+    dialect: `chats:${runId}`, // a reader of another run sees nothing of these pieces
+    alike: true,
     entry: (entry) => (entry.runId === runId ? framesOf(entry, state.clientId) : []),
     piece: (piece, of) => (of === runId ? pieceFrame(piece) : undefined),
     retracted: (ids) => frame('retracted', { ids, why: 'resent' }),

@@ -108,14 +108,20 @@ const failed = (description: string) => ({ description, schema: problem })
 
 export const problems = {
   400: failed('The request is not valid; `field` names what is wrong'),
+  401: failed('Nobody is asking: send a valid API key'),
   404: failed('There is no such thing, or it is not yours'),
   409: failed('Not in this state; the answer names what stands in the way'),
   503: failed('Storage is away or the server is stopping; see Retry-After'),
 }
-export const streamResponses = {
-  200: { description: 'The interaction as it happens', stream: 'text/event-stream' },
+const bodyProblems = {
   ...problems,
+  413: failed('The body is too large'),
+  415: failed('The body is not sent as application/json'),
+  422: failed('The Idempotency-Key was used with another request'),
 }
+const streamed = { description: 'The interaction as it happens', stream: 'text/event-stream' }
+export const eventsResponses = { 200: streamed, ...problems }
+export const streamResponses = { 200: streamed, ...bodyProblems }
 const processed = z.object({
   status: z.literal('processed'),
   approval_id: z.string(),
@@ -124,7 +130,7 @@ const processed = z.object({
 })
 export const approveResponses = {
   200: { description: 'The decision is recorded', schema: processed },
-  ...problems,
+  ...bodyProblems,
 }
 const cancelling = z.object({
   status: z.literal('cancelling'),
@@ -133,14 +139,14 @@ const cancelling = z.object({
 })
 export const cancelResponses = {
   200: { description: 'It will stop', schema: cancelling },
-  ...problems,
+  ...bodyProblems,
 }
 export const interactionResponses = {
   200: { description: 'The interaction', schema: interaction, stream: 'text/event-stream' },
   ...problems,
 }
 export const chatResponses = { 200: { description: 'The chat', schema: chat }, ...problems }
-export const createResponses = { 201: { description: 'The chat', schema: chat }, ...problems }
+export const createResponses = { 201: { description: 'The chat', schema: chat }, ...bodyProblems }
 const summary = z.object({
   id: z.string(),
   title: z.string().nullable(),

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { RuntimeError } from '../../core/errors.ts'
+import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
 import type { AskRecord, Run } from '../../core/fold.ts'
 import { type Cursor, cursorAt, parseCursor } from '../../core/follow.ts'
 import { userText } from '../../core/messages.ts'
@@ -21,18 +21,32 @@ import * as shapes from './shapes.ts'
 
 /** The chats API: REST for commands and reads, event streams for what happens. */
 export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
-  const stream = (thread: Thread, runId: string, from: Cursor, left?: () => void) =>
+  const stream = (
+    thread: Thread,
+    runId: string,
+    from: Cursor,
+    options?: { left?: () => void; headers?: Record<string, string> },
+  ) =>
     sse(
       (signal) => frames(thread, from, interactionView(thread, runId), signal),
       heartbeats,
-      left && { left },
+      options,
     )
 
   /** Where an interaction's stream begins, unless the reader says how far it got. */
-  const cursorFor = (request: Request, after: string | undefined, run: Run): Cursor => {
-    const last = after ?? request.headers.get('last-event-id') ?? undefined
-    if (last === undefined || last === '') return cursorAt(run.firstSeq - 1)
-    return parseCursor(last)
+  const cursorFor = async (
+    request: Request,
+    after: string | undefined,
+    run: Run,
+    thread: Thread,
+  ): Promise<Cursor> => {
+    const last = after ?? request.headers.get('last-event-id') ?? ''
+    if (last === '') return cursorAt(run.firstSeq - 1)
+    const field = after === undefined ? 'header.last-event-id' : 'query.after'
+    const cursor = parseCursor(last, field)
+    if (cursor.seq > thread.state.seq) await thread.sync()
+    if (cursor.seq <= thread.state.seq) return cursor
+    throw new RuntimeError('invalid_cursor', undefined, { field })
   }
 
   async function begin(
@@ -43,6 +57,8 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
     start: StartRequest,
   ): Promise<Response> {
     const whenBusy = query.when_busy
+    const last = request.headers.get('last-event-id')
+    const cursor = last ? parseCursor(last, 'header.last-event-id') : undefined
     const { thread, runId } = await runtime
       .start(caller, chatId, { ...start, ...(whenBusy && { whenBusy }) })
       .catch(namingInteraction)
@@ -51,9 +67,9 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       query.on_disconnect === 'cancel'
         ? () => void runtime.cancel(caller, chatId, runId).catch(() => {})
         : undefined
-    const response = stream(thread, runId, cursorFor(request, undefined, run), left)
-    response.headers.set('x-interaction-id', runId)
-    return response
+    const from = cursor && cursor.seq <= thread.state.seq ? cursor : cursorAt(run.firstSeq - 1)
+    const headers = { 'x-interaction-id': runId }
+    return stream(thread, runId, from, { ...(left && { left }), headers })
   }
 
   async function find(caller: Caller, chatId: string, interactionId: string) {
@@ -111,8 +127,6 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
         const { approval_id, edited_input, answer, result, ...decision } = body
         if (!run.askIds.includes(approval_id)) throw new RuntimeError('ask_not_found')
         const { key } = keyOf(request, ['approve', params, body])
-        const used = key && state.keys.get(key.key)
-        if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
         const value = answer ?? result
         const said = { ...decision, input: edited_input, value }
         const { chat_id } = params
@@ -164,10 +178,10 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       params: shapes.interactionParams,
       query: shapes.eventsQuery,
       headers: { 'Last-Event-ID': 'The id of the last frame that arrived' },
-      responses: shapes.streamResponses,
+      responses: shapes.eventsResponses,
       async handle({ params, query, caller, request }) {
         const { thread, run } = await find(caller, params.chat_id, params.interaction_id)
-        return stream(thread, run.runId, cursorFor(request, query.after, run))
+        return stream(thread, run.runId, await cursorFor(request, query.after, run, thread))
       },
     }),
     route({
@@ -180,7 +194,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       async handle({ params, query, caller, request }) {
         const { thread, run, state } = await find(caller, params.chat_id, params.interaction_id)
         if (request.headers.get('accept')?.includes('text/event-stream')) {
-          return stream(thread, run.runId, cursorFor(request, query.after, run))
+          return stream(thread, run.runId, await cursorFor(request, query.after, run, thread))
         }
         return json(interactionJson(state, run, currentRuns(state).includes(run)))
       },
@@ -219,7 +233,9 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       responses: shapes.listResponses,
       async handle({ query, caller }) {
         const { limit = 50, cursor } = query
-        const page = await runtime.list(caller, { limit, ...(cursor !== undefined && { cursor }) })
+        const page = await runtime
+          .list(caller, { limit, ...(cursor !== undefined && { cursor }) })
+          .catch(namingCursor)
         return json({ chats: page.rows.map(chatSummary), next_cursor: page.next ?? null })
       },
     }),
@@ -260,6 +276,11 @@ function decisionJson({ answer, answeredBy, answeredAt }: AskRecord) {
     ...(reason !== undefined && { reason }),
     ...(outcome && { outcome }),
   }
+}
+
+function namingCursor(error: unknown): never {
+  if (!isRuntimeError(error, 'invalid_cursor')) throw error
+  throw new RuntimeError('invalid_cursor', undefined, { field: 'query.cursor', cause: error })
 }
 
 /** Core names runs; this wire's clients know them as interactions. */

@@ -1,0 +1,22 @@
+import { cpus, totalmem } from 'node:os'
+import { deltas } from './deltas.ts'
+import { startup } from './startup.ts'
+import { steps50 } from './steps.ts'
+import { streams500 } from './streams.ts'
+
+/** `npm run bench` measures all; `npm run bench -- deltas` only that. Nothing here is a test. */
+const topics = { deltas, steps: steps50, startup, streams: streams500 }
+
+const asked = process.argv.slice(2)
+const unknown = asked.find((name) => !(name in topics))
+if (unknown)
+  throw new Error(`There is no ${unknown}: name some of ${Object.keys(topics).join(', ')}.`)
+
+const since = performance.now()
+const memory = `${Math.round(totalmem() / 2 ** 30)} GB`
+const machine = [`${cpus().length} x ${cpus()[0]?.model.trim()}`, memory, process.platform]
+console.log(`node ${process.version}, ${machine.join(', ')}`)
+for (const [name, measure] of Object.entries(topics))
+  if (asked.length === 0 || asked.includes(name)) await measure()
+const seconds = Math.round((performance.now() - since) / 1000)
+console.log(`${['npm run bench', ...asked].join(' ')} (${seconds} s)`)

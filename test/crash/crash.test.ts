@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, expect, test } from 'vitest'
+import { chatsClient } from '../support/chats.ts'
+import { temporaryDirectory } from '../support/server.ts'
+import { check } from './checker.ts'
+import { begin, type Place, placeIn, tryBegin } from './life.ts'
+import { Person } from './person.ts'
+import { type End, planOf, points, wishesFor } from './points.ts'
+import { randomFrom } from './random.ts'
+import { type Reader, Screen } from './reader.ts'
+
+const seed = Number(process.env.HANDRAIL_SEED ?? Date.now() % 1_000_000)
+const kills = Number(process.env.HANDRAIL_KILLS ?? 220)
+const workers = 2
+/** Milliseconds after which a life that does not come by its point is ended by hand. */
+const patience = 2_500
+
+/** How often each point was died at. */
+const died = new Map<string, number>()
+const tally = { kills: 0, byHand: 0, stops: 0, missed: [] as string[] }
+
+afterAll(() => {
+  const hits = [...died].sort().map(([point, times]) => `${point} ${times}`)
+  const { kills: n, byHand, stops, missed } = tally
+  console.log(
+    `seed ${seed}: ${n} kills (${byHand} from outside), ${stops} stops\n${hits.join(', ')}` +
+      (missed.length > 0 ? `\nnot reached in one life: ${missed.join(', ')}` : ''),
+  )
+})
+
+test.concurrent.each(Array.from({ length: workers }, (_, n) => n))(
+  `whatever it dies of, nothing is lost, doubled or half done (seed ${seed}, worker %i)`,
+  async (worker) => {
+    const random = randomFrom(seed * 10 + worker)
+    const directory = await temporaryDirectory()
+    const place = placeIn(directory.path)
+    const person = new Person(random, place.outside)
+    const plan = planOf(kills, randomFrom(seed)).filter((_, n) => n % workers === worker)
+    for (let end = plan.shift(); end; end = plan.shift()) {
+      const reached = await life(place, person, end)
+      if (!reached && end.by === 'point' && !end.again)
+        plan.push({ ...end, occurrence: 1, again: true })
+    }
+
+    const server = await begin(place, environment)
+    await person.settle(server.url, new AbortController().signal)
+    const problems = [...person.problems, ...(await differences(server.url, person))]
+    await server.stop()
+    expect((await server.exited).code).toBe(0)
+    problems.push(...(await check(place.data, place.outside, person.told)))
+    expect(problems, `data is kept in ${directory.path}`).toEqual([])
+    await directory.remove()
+  },
+)
+
+test('every point was died at', () => {
+  if (kills < 200) return
+  expect(points.filter((point) => (died.get(point) ?? 0) < 2)).toEqual([])
+})
+
+const environment = {
+  HANDRAIL_HITL: 'on',
+  HANDRAIL_ACTION_LIMIT: '8',
+  HANDRAIL_SEGMENT_BYTES: '60000',
+  HANDRAIL_DRAIN_MS: '30',
+}
+
+/** One life: the recovery from the last end, and the prey of the next. True when it ended as planned. */
+async function life(place: Place, person: Person, end: End): Promise<boolean> {
+  const crash = end.by === 'point' ? `${end.point}:${end.occurrence}` : undefined
+  const server = await tryBegin(place, environment, crash)
+  const gone = new AbortController()
+  let reached = true
+  if (server) {
+    void server.exited.then(() => gone.abort())
+    const lived = person.live(
+      server.url,
+      gone.signal,
+      end.by === 'point' ? wishesFor(end.point) : [],
+    )
+    const late = sleep(end.by === 'point' ? patience : end.after, undefined, {
+      signal: gone.signal,
+    })
+    const alive = await late.then(
+      () => true,
+      () => false,
+    )
+    if (alive && end.by === 'term') await server.stop()
+    else if (alive) {
+      reached = end.by === 'hand'
+      await server.kill()
+    }
+    await lived
+    const { code, signal } = await server.exited
+    if (end.by === 'term' ? code !== 0 : signal !== 'SIGKILL')
+      person.problems.push(`the server ended by itself (${signal ?? code}): ${server.output()}`)
+    const errors = server.output().match(/^.*"level":50.*$/gm) ?? []
+    for (const error of errors) person.problems.push(error)
+  }
+  if (end.by === 'term') tally.stops++
+  else tally.kills++
+  if (end.by === 'hand' || !reached) tally.byHand++
+  if (end.by !== 'point') return true
+  if (reached) died.set(end.point, (died.get(end.point) ?? 0) + 1)
+  else tally.missed.push(`${end.point}:${end.occurrence}`)
+  return reached
+}
+
+/** Readers that lived through it, or come back with an old cursor, against one that reads it now. */
+async function differences(url: string, person: Person): Promise<string[]> {
+  const client = chatsClient(url)
+  const problems: string[] = []
+  const readOn = async (chatId: string, id: string, screen: Screen, last?: string) => {
+    const stream = await client.join(chatId, id, last)
+    for await (const frame of stream.frames) screen.take(frame)
+    return screen
+  }
+  const compare = (who: string, screen: Screen, now: Screen) => {
+    problems.push(...screen.problems.map((problem) => `${who}: ${problem}`))
+    if (screen.entries.join('\n') === now.entries.join('\n')) return
+    problems.push(
+      `${who} has\n${screen.entries.join('\n')}\nand should have\n${now.entries.join('\n')}`,
+    )
+  }
+  const judge = async ({ chatId, interactionId, screen, earlier, last }: Reader) => {
+    const who = `${chatId} ${interactionId}`
+    const now = await readOn(chatId, interactionId, new Screen())
+    // Also when it was over: it may have been taken up again by a request that was not answered.
+    await readOn(chatId, interactionId, screen, last)
+    compare(who, screen, now)
+    for (const then of earlier) {
+      const later = await readOn(chatId, interactionId, then.screen, then.last)
+      compare(`${who} from ${then.last}`, later, now)
+    }
+  }
+  const rest = person.readers.values()
+  const some = Array.from({ length: 16 }, async () => {
+    for (const reader of rest) await judge(reader)
+  })
+  await Promise.all(some)
+  return problems
+}

@@ -1,0 +1,134 @@
+// The server under test: tools that leave a mark outside of it, and a model that does as it is told.
+import { appendFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { z } from 'zod'
+import { defineConfig, defineTool, RuntimeError, toolLoop } from '../../dist/index.js'
+
+const { CRASH_OUTSIDE = '/dev/null', CRASH_ASK_TIMEOUT = '600000' } = process.env
+
+/** One line per execution, written before anything else can happen. */
+function mark(execution) {
+  appendFileSync(CRASH_OUTSIDE, `${JSON.stringify(execution)}\n`)
+}
+
+const counter = (name, about) =>
+  defineTool({
+    name,
+    description: 'Counts.',
+    schema: z.object({ n: z.number() }),
+    timeout: 300,
+    async run({ n }, { effectId, write, signal }) {
+      mark({ effectId, n })
+      write(`${name} ${n}`)
+      await sleep(about.takes ?? 3, undefined, about.listens && { signal })
+      if (about.fails) throw new Error(`${name} always fails`)
+      return `${name} ${n}: done`
+    },
+    ...about.tool,
+  })
+
+const tools = [
+  counter('count', { tool: { access: 'write' } }),
+  counter('count_free', {}),
+  counter('count_safe', { tool: { idempotent: true } }),
+  counter('count_fails', { fails: true }),
+  counter('count_long', { takes: 800, listens: true, tool: { timeout: 1_000 } }),
+  counter('count_deaf', { takes: 150 }),
+]
+
+/** What the user's first word makes the model do: the calls of each step, then a text. */
+const scripts = {
+  approve: [['count']],
+  free: [['count_free']],
+  safe: [['count_safe']],
+  three: [['count_free', 'count_safe', 'count']],
+  steps: [['count_free'], ['count_safe'], ['count']],
+  broken: [['count_fails']],
+  long: [['count_long']],
+  deaf: [['count_deaf']],
+}
+
+/** Messages whose first attempt in this process was cut in the middle. */
+const cut = new Set()
+
+const model = {
+  name: 'scripted',
+  async *stream({ messages, tools }, signal) {
+    refuseInvalid(messages)
+    const at = messages.findLastIndex(({ role }) => role === 'user')
+    const user = messages[at]
+    const [word, size] = textOf(user).split(' ')
+    const pieces = Number.parseInt(size, 10) || 12
+    const steps = tools.length > 0 ? (scripts[word] ?? []) : []
+    const taken = messages.slice(at + 1).filter(({ role }) => role === 'assistant').length
+    if (word === 'think') yield { type: 'reasoning', text: 'Let me see. ' }
+    if (word === 'fail') throw new RuntimeError('model_request', 'told to fail')
+    if (taken < steps.length) {
+      yield { type: 'text', text: 'I will ' }
+      yield { type: 'text', text: 'count.' }
+      for (const [i, name] of steps[taken].entries()) {
+        const input = JSON.stringify({ n: numberOf(user) * 100 + taken * 10 + i })
+        yield { type: 'call', callId: `call_${taken}_${i}`, name, input }
+      }
+      return
+    }
+    const broken = word === 'flaky' && !cut.has(user.id)
+    for (let i = 0; i < pieces; i++) {
+      if (broken && i === 5) {
+        cut.add(user.id)
+        throw new RuntimeError('stream_cut', 'told to break')
+      }
+      if (word === 'slow') await sleep(8, undefined, { signal })
+      yield { type: 'text', text: `w${i} ` }
+    }
+    yield { type: 'text', text: 'end.' }
+    yield { type: 'usage', usage: { inputTokens: 1, outputTokens: pieces } }
+  },
+}
+
+/** `approve #17`: what is counted for it has a number of its own, so that a person can tell. */
+const numberOf = (user) => Number(/#(\d+)/.exec(textOf(user))?.[1] ?? 0)
+
+const textOf = ({ parts }) => parts.map((part) => part.text ?? '').join('')
+
+/** What a provider would refuse, this one refuses too (I8). */
+function refuseInvalid(messages) {
+  let open = []
+  for (const message of messages) {
+    if (message.role === 'tool') {
+      if (open.shift() !== message.callId) throw refused('a result without its call')
+      continue
+    }
+    if (open.length > 0) throw refused('a call without its result')
+    open = message.parts.filter(({ type }) => type === 'call').map(({ callId }) => callId)
+  }
+  if (open.length > 0) throw refused('a call without its result')
+  if (messages.at(-1)?.role === 'assistant') throw refused('nothing to answer')
+}
+
+const refused = (why) => new RuntimeError('model_request', `invalid history: ${why}`)
+
+/** Uses what the built-in agent does not: state, events, and a question of its own. */
+const notes = {
+  name: 'notes',
+  async *run(ctx) {
+    if (ctx.messages().at(-1)?.role === 'assistant') return
+    yield { type: 'state', value: { runId: ctx.runId } }
+    yield { type: 'event', name: 'noted', value: { legId: ctx.legId } }
+    await ctx.ask({ kind: 'input', title: 'Which colour?', key: 'colour', timeout: 600_000 })
+    await ctx.model({ messages: ctx.messages() })
+  },
+}
+
+export default defineConfig({
+  agents: [toolLoop({ name: 'assistant' }), notes],
+  model,
+  tools,
+  builtIns: false,
+  policy: [
+    { tool: 'count', decision: 'ask', timeout: Number(CRASH_ASK_TIMEOUT) },
+    { tool: 'count_long', decision: 'ask' },
+    { tool: 'count_*', decision: 'allow' },
+  ],
+  retry: { first: 5, most: 20 },
+})

@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest'
+import { text } from '../../src/models/scripted.ts'
+import { send, story } from '../support/story.ts'
+import { find, names, problem, said, seedFrames } from '../support/tools.ts'
+
+describe('edit', () => {
+  async function three() {
+    const server = await story((request) => [text(`re: ${said(request).at(-1)}`)])
+    const ids: string[] = []
+    for (const message of ['one', 'two', 'three']) {
+      const stream = await server.start('c', message)
+      await stream.rest()
+      ids.push(stream.response.headers.get('x-interaction-id')!)
+    }
+    return { server, ids }
+  }
+  const messagesOf = (chat: { interactions: { user_message: string }[] }) =>
+    chat.interactions.map(({ user_message }) => user_message)
+
+  test.each([
+    [0, ['new'], ['user: new']],
+    [1, ['one', 'new'], ['user: one', 'assistant: re: user: one', 'user: new']],
+    [
+      2,
+      ['one', 'two', 'new'],
+      [
+        'user: one',
+        'assistant: re: user: one',
+        'user: two',
+        'assistant: re: user: two',
+        'user: new',
+      ],
+    ],
+  ])('of interaction %i goes on from the one before it (seed 5.4)', async (at, path, heard) => {
+    const { server, ids } = await three()
+    const frames = await (await server.edit('c', ids[at]!, 'new')).rest()
+    expect(names(seedFrames(frames))).toEqual([
+      'interaction_started',
+      'answer',
+      'interaction_complete',
+    ])
+    expect(find(frames, 'interaction_started').interaction_id).not.toBe(ids[at])
+    expect(said(server.model.requests.at(-1))).toEqual(heard)
+    expect(messagesOf(await server.chat('c'))).toEqual(path)
+
+    const all = await server.chat('c', '?include=superseded')
+    expect(messagesOf(all)).toEqual(['one', 'two', 'three', 'new'])
+    const marked = all.interactions.map((one: { superseded?: boolean }) => one.superseded ?? false)
+    expect(marked).toEqual([0, 1, 2, 3].map((i) => i >= at && i < 3))
+    expect(all.interactions.map((one: { parent_id: string }) => one.parent_id)).toEqual([
+      null,
+      ids[0],
+      ids[1],
+      at === 0 ? null : ids[at - 1],
+    ])
+    expect(all.interactions[at]).toMatchObject({ status: 'COMPLETED' })
+    const old = await (await server.request('GET', `/chats/c/interactions/${ids[at]}`)).json()
+    expect(old).toMatchObject({ status: 'COMPLETED', superseded: true })
+
+    await (await server.start('c', 'on')).rest()
+    expect(messagesOf(await server.chat('c'))).toEqual([...path, 'on'])
+  })
+
+  test('is refused while another runs or waits, and goes through with when_busy=cancel', async () => {
+    const server = await story((request) => {
+      const last = said(request).at(-1)!
+      if (last.includes('hang')) return [text('hanging'), 'wait']
+      return last.includes('pay') ? [send(request.messages.at(-1)!.id)] : [text('ok')]
+    })
+    const first = await server.start('c', 'one')
+    await first.rest()
+    const one = first.response.headers.get('x-interaction-id')!
+
+    const hanging = await server.start('c', 'hang')
+    await hanging.until('answer_delta')
+    const running = hanging.response.headers.get('x-interaction-id')!
+    const path = `/chats/c/interactions/${one}/edit`
+    const busy = await server.request('POST', path, { new_user_message: 'x' })
+    expect(await problem(busy)).toMatchObject({
+      http: 409,
+      code: 'thread_busy',
+      interaction_id: running,
+      status: 'RUNNING',
+    })
+    const edited = await server.edit('c', running, 'pay', '?when_busy=cancel')
+    expect((await hanging.rest()).at(-1)?.data.status).toBe('CANCELLED')
+
+    const ask = find(await edited.until('approval_required'), 'approval_required')
+    await server.recorded('c', 'run.waiting')
+    const waiting = await server.request('POST', path, { new_user_message: 'x' })
+    expect(await problem(waiting)).toMatchObject({
+      http: 409,
+      code: 'thread_waiting',
+      interaction_id: edited.response.headers.get('x-interaction-id'),
+      status: 'WAITING_APPROVAL',
+      approval_ids: [ask.approval_id],
+    })
+    const last = await server.edit('c', one, 'two', '?when_busy=cancel')
+    expect((await edited.rest()).at(-1)?.data.status).toBe('CANCELLED')
+    expect((await last.rest()).at(-1)?.data.status).toBe('COMPLETED')
+    expect(messagesOf(await server.chat('c'))).toEqual(['two'])
+    expect(server.sent).toEqual([])
+  })
+})

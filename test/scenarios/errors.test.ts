@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest'
+import { RuntimeError } from '../../src/core/errors.ts'
+import { call, scriptedModel, text } from '../../src/models/scripted.ts'
+import { serve } from '../support/serve.ts'
+import { look, story } from '../support/story.ts'
+import { find, names, problem, said, seedFrames, tools } from '../support/tools.ts'
+
+describe('errors', () => {
+  test('of a tool become its result, and the model decides (seed 7.1)', async () => {
+    const box = tools()
+    const broken = { ...box.look, run: () => Promise.reject(new Error('no such sea')) }
+    const model = scriptedModel([[look('1', 'sea')], [text('I could not look.')]])
+    const server = await serve({ model, tools: [broken], builtIns: false })
+    const frames = await (await server.start('c', 'the sea?')).rest()
+    expect(find(frames, 'tool_result').tool_output).toBe('Error executing tool: no such sea')
+    expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+    expect(said(model.requests[1]).at(-1)).toBe('tool: Error executing tool: no such sea')
+  })
+
+  test.each([
+    ['a tool that is not there', call('1', 'fly', {}), /There is no tool named fly/],
+    ['an input that does not fit', call('1', 'look', { at: 3 }), /not valid\. at: /],
+    [
+      'an input that is not JSON',
+      { type: 'call', callId: '1', name: 'look', input: '{"at' } as const,
+      /not valid JSON/,
+    ],
+  ])('the model hears of %s', async (_, made, heard) => {
+    const server = await story([[made], [text('Sorry.')]])
+    const frames = await (await server.start('c', 'go')).rest()
+    expect(find(frames, 'tool_result')).toMatchObject({ not_run: true })
+    expect(names(frames)).not.toContain('tool_call')
+    expect(said(server.model.requests[1]).at(-1)).toMatch(heard)
+    expect(server.looked).toEqual([])
+  })
+
+  test('of the agent end the run as failed, and retry takes it up where it failed (seed 7.2)', async () => {
+    const server = await story([
+      [look('1', 'sea')],
+      [text('It is '), new RuntimeError('model_request', 'The model does not like this.')],
+      [text('It is blue.')],
+    ])
+    const stream = await server.start('c', 'the sea?')
+    const frames = await stream.rest()
+    const id = stream.response.headers.get('x-interaction-id')!
+    expect(names(seedFrames(frames)).slice(-3)).toEqual([
+      'retracted',
+      'error',
+      'interaction_complete',
+    ])
+    expect(find(frames, 'error')).toEqual({
+      error: 'The model does not like this.',
+      code: 'model_request',
+      retryable: false,
+    })
+    expect(frames.at(-1)?.data).toEqual({ interaction_id: id, status: 'FAILED' })
+    expect(await server.chat('c')).toMatchObject({
+      interactions: [{ status: 'FAILED', error: { code: 'model_request' } }],
+    })
+
+    const retried = await (await server.open('POST', `/chats/c/interactions/${id}/retry`)).rest()
+    expect(names(seedFrames(retried))).toEqual(['answer', 'interaction_complete'])
+    expect(retried.at(-1)?.data).toEqual({ interaction_id: id, status: 'COMPLETED' })
+    expect(server.looked).toEqual(['sea'])
+    expect(said(server.model.requests[2])).toEqual(said(server.model.requests[1]))
+    const again = await server.request('POST', `/chats/c/interactions/${id}/retry`)
+    expect(await problem(again)).toMatchObject({ http: 409, code: 'run_not_failed' })
+
+    const replay = await (await server.join('c', id)).rest()
+    expect(replay.at(-1)?.data.status).toBe('COMPLETED')
+    expect(names(replay)).toContain('answer')
+    expect(await server.chat('c')).toMatchObject({ interactions: [{ status: 'COMPLETED' }] })
+  })
+
+  test('that are nobody’s business stay in the log', async () => {
+    const server = await story([[new Error('password is hunter2')]])
+    const frames = await (await server.start('c', 'go')).rest()
+    expect(find(frames, 'error')).toMatchObject({
+      error: 'The agent failed.',
+      code: 'agent_failed',
+    })
+    expect(JSON.stringify([frames, await server.chat('c')])).not.toContain('hunter2')
+  })
+
+  test('of the provider that pass are tried again, visibly, and no text is shown twice', async () => {
+    const server = await story([[text('Hel'), new RuntimeError('stream_cut')], [text('Hello.')]], {
+      retry: { first: 1 },
+    })
+    const frames = await (await server.start('c', 'hi')).rest()
+    expect(names(frames)).toEqual([
+      'interaction_started',
+      'answer_delta',
+      'retracted',
+      'retrying',
+      'answer_delta',
+      'answer',
+      'interaction_complete',
+    ])
+    const [first, second] = frames.filter(({ event }) => event === 'answer_delta')
+    expect(find(frames, 'retracted').ids).toEqual([first!.data.message_id])
+    expect(second!.data.message_id).not.toBe(first!.data.message_id)
+    expect(find(frames, 'retrying')).toMatchObject({ attempt: 2, code: 'stream_cut' })
+  })
+})
