@@ -12,6 +12,11 @@ const unknown = asked.find((name) => !(name in topics))
 if (unknown)
   throw new Error(`There is no ${unknown}: name some of ${Object.keys(topics).join(', ')}.`)
 
+setTimeout(() => {
+  console.error('Something hangs: this takes three minutes, and now it has been ten.')
+  process.exit(1)
+}, 600_000).unref()
+
 const since = performance.now()
 const memory = `${Math.round(totalmem() / 2 ** 30)} GB`
 const machine = [`${cpus().length} x ${cpus()[0]?.model.trim()}`, memory, process.platform]

@@ -4,26 +4,29 @@ import { tools } from '../../test/support/tools.ts'
 import { toolLoop } from '../agents/tool-loop/agent.ts'
 import { localBus } from '../bus/local/bus.ts'
 import { systemClock } from '../lib/clock.ts'
-import { call, scriptedModel } from '../models/scripted.ts'
+import { call, scriptedModel, text } from '../models/scripted.ts'
 import { localQueue } from '../queue/local/queue.ts'
 import { memoryStore } from '../stores/memory/store.ts'
 import { cancel } from './cancel.ts'
+import type { Kind } from './entries.ts'
 import { userText } from './messages.ts'
 import { createRuntime } from './runtime.ts'
 import type { Store } from './store.ts'
+import type { Thread } from './thread.ts'
 
 const caller = { tenant: 't', user: 'u', roles: [], wire: 'test' }
+const person = { type: 'user', id: 'u' } as const
 const silent = { info() {}, warn() {}, error() {} }
 
-test('an ask that is raised while its run is being cancelled ends with the run (I7)', async () => {
+/** A runtime whose writes of one kind are durable for a while before anybody here knows. */
+function slowToHear(kind: Kind, script: Parameters<typeof scriptedModel>[0]) {
   const inner = memoryStore({ clock: systemClock })
-  const raised = gate()
+  const written = gate()
   const store: Store = {
     ...inner,
     async append(threadId, entries, guard) {
       const stored = await inner.append(threadId, entries, guard)
-      // It is written, and nobody here knows yet.
-      if (entries.some(({ kind }) => kind === 'ask.raised')) await raised.pass()
+      if (entries.some((entry) => entry.kind === kind)) await written.pass()
       return stored
     },
   }
@@ -32,21 +35,56 @@ test('an ask that is raised while its run is being cancelled ends with the run (
     agents: [
       {
         agent: toolLoop({ name: 'assistant' }),
-        model: scriptedModel([[call('c', 'send', { to: 'ann', amount: 5 })]]),
+        model: scriptedModel(script),
         tools: [tools().send],
       },
     ],
   })
   const served = runtime.serve()
-  const { thread, runId } = await runtime.start(caller, 'c', { message: userText('m', 'go') })
-  await raised.reached
-  const ended = new Promise<void>((resolve) => {
-    thread.listen(({ kind }) => kind === 'run.cancelled' && resolve())
+  const stop = async () => {
+    await runtime.stop(0)
+    await served
+  }
+  return { runtime, written, stop }
+}
+
+const heard = (thread: Thread, kind: Kind, runId: string) =>
+  new Promise<void>((resolve) => {
+    thread.listen((entry) => entry.kind === kind && entry.runId === runId && resolve())
   })
-  await cancel(thread, runId, runtime.newId, { type: 'user', id: 'u' })
-  raised.open()
+
+test('an ask that is raised while its run is being cancelled ends with the run (I7)', async () => {
+  const steps = [[call('c', 'send', { to: 'ann', amount: 5 })]]
+  const { runtime, written, stop } = slowToHear('ask.raised', steps)
+  const { thread, runId } = await runtime.start(caller, 'c', { message: userText('m', 'go') })
+  await written.reached
+  const ended = heard(thread, 'run.cancelled', runId)
+  await cancel(thread, runId, runtime.newId, person)
+  written.open()
   await ended
   expect([...thread.state.asks.values()].map(({ answer }) => answer?.state)).toEqual(['cancelled'])
-  await runtime.stop(0)
-  await served
+  await stop()
+})
+
+test('a run that is cancelled in line just before its turn does not get it (I7)', async () => {
+  const thought = gate()
+  const { runtime, written, stop } = slowToHear('run.cancelled', async function* () {
+    await thought.pass()
+    yield text('done')
+  })
+  const { thread, runId } = await runtime.start(caller, 'c', { message: userText('m', 'go') })
+  const next = { message: userText('n', 'next'), whenBusy: 'queue' } as const
+  const { runId: second } = await runtime.start(caller, 'c', next)
+  await thought.reached
+  const cancelled = cancel(thread, second, runtime.newId, person)
+  await written.reached
+  // The first ends now: here the second is still known to wait.
+  const ended = heard(thread, 'run.completed', runId)
+  thought.open()
+  await ended
+  written.open()
+  await cancelled
+  expect(thread.state.runs.get(second)?.status).toBe('cancelled')
+  expect(thread.state.active).toBe(null)
+  await stop()
 })

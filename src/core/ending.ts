@@ -66,9 +66,11 @@ function ending(
   return { drafts, expect: [running, ...atEnd(state, run)] }
 }
 
-/** What the end of a run rests on: nobody joined the line, and no ask of it was settled meanwhile. */
+/** What the end of a run rests on: the line is as it was, and no ask was settled meanwhile. */
 export const atEnd = (state: ThreadState, run: Run): Expectation[] => [
   { fact: 'joined', is: state.joined },
+  // The next may have been cancelled while it waited: it must not come back (I7).
+  ...state.line.slice(0, 1).map((runId) => ({ fact: `run:${runId}`, is: 'queued' })),
   ...sameAsks(state, run),
 ]
 

@@ -12,6 +12,8 @@ export interface Cursor {
   frames: number
   fence: number
   offset: number
+  /** The reader was here before, and may have been shown a part of what is still being written. */
+  returning?: true
 }
 
 /** `field` is where the text came from. */
@@ -19,7 +21,8 @@ export function parseCursor(text: string, field = 'after'): Cursor {
   const match = /^(\d{1,15})(?:~(\d{1,6})|\.(\d{1,16})\.(\d{1,9}))?$/.exec(text)
   if (!match) throw new RuntimeError('invalid_cursor', undefined, { field })
   const [, seq, frames = 0, fence = 0, offset = 0] = match
-  return { seq: Number(seq), frames: Number(frames), fence: Number(fence), offset: Number(offset) }
+  const place = { seq: Number(seq), frames: Number(frames) }
+  return { ...place, fence: Number(fence), offset: Number(offset), returning: true }
 }
 
 export const cursorAt = (seq: number): Cursor => ({ seq, frames: 0, fence: 0, offset: 0 })
@@ -59,7 +62,8 @@ export async function* follow(
   let again = false
   const same = from.fence === tail.fence && from.seq === tail.seq
   if (same && from.offset <= tail.pieces.length) reader.offset = from.offset
-  else again = from.offset > 0 && from.fence === tail.fence
+  else if (from.offset > 0) again = from.fence === tail.fence
+  else again = from.returning === true && tail.carried > 0
   const more = () =>
     seq < thread.state.seq || (tail.seq === seq && reader.offset < tail.pieces.length)
   try {

@@ -175,14 +175,9 @@ export function createRuntime(options: RuntimeOptions) {
       const agent = agentName(request.agent)
       const { whenBusy = 'reject', agent: _, ...rest } = request
       const { thread, result } = await withThread(caller, clientId, async (thread) => {
-        const { active } = thread.state
-        if (whenBusy === 'cancel' && active !== null) {
-          await cancel(thread, active, newId, actorOf(caller)).catch(unlessEnded)
-        }
         const name = nameOf(caller, clientId)
-        const busy = whenBusy === 'cancel' ? 'queue' : whenBusy
         const actor = actorOf(caller)
-        return await start(thread, { ...rest, agent, actor, whenBusy: busy, name, governor }, newId)
+        return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
       })
       queue.ring(thread.threadId)
       return { thread, ...result }

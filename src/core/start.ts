@@ -1,7 +1,9 @@
 import type { NewId } from '../lib/ids.ts'
+import { cancelDrafts } from './cancel.ts'
+import { atEnd } from './ending.ts'
 import { type Actor, type Draft, draft, type RunOptions } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import { pendingAsks, type ThreadState } from './fold.ts'
+import { pendingAsks, type Run, type ThreadState } from './fold.ts'
 import type { Message } from './messages.ts'
 import type { Expectation, ThreadName } from './store.ts'
 import { decide, type Thread } from './thread.ts'
@@ -11,7 +13,7 @@ export interface Start {
   agent: string
   actor: Actor
   /** What to do when another run has the thread. */
-  whenBusy: 'reject' | 'queue'
+  whenBusy: 'reject' | 'queue' | 'cancel'
   /** An edit: the run whose message this one replaces. */
   replaces?: string
   key?: { key: string; digest: string }
@@ -32,23 +34,18 @@ export async function start(thread: Thread, start: Start, newId: NewId) {
     const { state } = thread
     const before = earlier(state, start)
     if (before !== undefined) return { result: { runId: before, fresh: false } }
-    const busy = state.active !== null
-    if (busy) refuseOrQueue(state, start)
+    const branch = branchFor(state, start.replaces)
+    const { drafts, expect, busy } = makeRoom(state, start, newId)
     const at = { runId, legId }
     const { agent, options, key, message } = start
-    const drafts: Draft[] = []
     if (state.seq === 0) drafts.push(...creation(start))
-    const branch = branchFor(state, start.replaces)
     const queued = { agent, why: 'start' as const, ...(branch && { branch }) }
     const more = { ...(busy && { behind: true }), ...(options && { options }) }
     drafts.push(draft('run.queued', { ...queued, ...more }, at))
     drafts.push(draft('message.added', { message, for: 'both' }, at))
     if (key) drafts.push(draft('key.used', { ...key, ref: runId }, { runId }))
-    const expect: Expectation[] = [
-      { fact: 'active', is: state.active },
-      { fact: `message:${message.id}`, is: null },
-      ...(key ? [{ fact: `key:${key.key}`, is: null }] : []),
-    ]
+    expect.push({ fact: 'active', is: state.active }, { fact: `message:${message.id}`, is: null })
+    if (key) expect.push({ fact: `key:${key.key}`, is: null })
     const writing = { guard: { expect }, actor: start.actor }
     return { drafts, writing, result: { runId, fresh: true } }
   })
@@ -66,14 +63,29 @@ function earlier(state: ThreadState, { key, message }: Start): string | undefine
   return used?.ref ?? state.messages.get(message.id)?.runId
 }
 
-function refuseOrQueue(state: ThreadState, { whenBusy }: Start): void {
+/** Cancels what has the thread in the same transition, gets in line behind it, or refuses. */
+function makeRoom(state: ThreadState, start: Start, newId: NewId) {
+  const drafts: Draft[] = []
+  const expect: Expectation[] = []
   const run = state.runs.get(state.active ?? '')
-  const data: Record<string, unknown> = { run_id: run?.runId, status: run?.status }
+  if (!run) return { drafts, expect, busy: false }
+  if (start.whenBusy !== 'cancel') {
+    refuseOrQueue(state, start, run)
+    return { drafts, expect, busy: true }
+  }
+  if (run.status !== 'cancelling') drafts.push(...cancelDrafts(state, run, newId))
+  expect.push({ fact: `run:${run.runId}`, is: run.status }, ...atEnd(state, run))
+  const gone = drafts.some(({ kind }) => kind === 'run.cancelled')
+  return { drafts, expect, busy: !gone || state.line.length > 0 }
+}
+
+function refuseOrQueue(state: ThreadState, { whenBusy }: Start, run: Run): void {
+  const data: Record<string, unknown> = { run_id: run.runId, status: run.status }
   if (whenBusy === 'queue') {
     if (state.line.length < lineLimit) return
     throw new RuntimeError('thread_busy', 'Too many messages wait in this chat already.', { data })
   }
-  if (run?.status !== 'waiting') throw new RuntimeError('thread_busy', undefined, { data })
+  if (run.status !== 'waiting') throw new RuntimeError('thread_busy', undefined, { data })
   data.asks = pendingAsks(state, run).map(({ ask }) => ask.askId)
   throw new RuntimeError('thread_waiting', undefined, { data })
 }

@@ -9,12 +9,13 @@ export class Tail {
   fence = 0
   runId = ''
   seq = 0
+  /** How many of the pieces are older than `seq`: readers may have had them before that entry. */
+  carried = 0
   readonly pieces: Piece[] = []
   /** The last text made of pieces, by dialect: readers that keep pace share it. */
   readonly made = new Map<string, Made>()
   readonly #readers = new Set<TailReader>()
   #scheduled = false
-  #woke = 0
 
   /** A new driver: what an earlier one had not finished will never be. */
   begin(fence: number, runId: string, seq: number): void {
@@ -60,19 +61,16 @@ export class Tail {
   }
 
   /**
-   * Wakes all readers that wait: after this turn of the event loop, or a millisecond later when
-   * they were woken a moment ago. Then a model that is faster than any screen costs few writes.
+   * Wakes all readers that wait, once per turn of the event loop however much is pushed. Not later:
+   * who keeps pace has every piece before the message is durable and its pieces go.
    */
   wake(): void {
     if (this.#scheduled || this.#readers.size === 0) return
     this.#scheduled = true
-    const wake = () => {
+    setImmediate(() => {
       this.#scheduled = false
-      this.#woke = performance.now()
       for (const reader of this.#readers) reader.wake()
-    }
-    if (performance.now() - this.#woke > 1) setImmediate(wake)
-    else setTimeout(wake, 1)
+    })
   }
 
   #rebase(seq: number, open: (piece: Piece) => boolean): void {
@@ -80,6 +78,7 @@ export class Tail {
     let kept = 0
     for (const piece of this.pieces) if (open(piece)) this.pieces[kept++] = piece
     this.pieces.length = kept
+    this.carried = kept
     this.made.clear()
     this.seq = seq
   }

@@ -236,8 +236,7 @@ export class Person {
     const stream = await opening
     const { response } = stream
     if (!response.ok) {
-      stream.leave()
-      this.#judge(response.status, await response.text().catch(() => ''), [409])
+      this.#judge(response.status, await response.text(), [409])
       return
     }
     const runId = id ?? response.headers.get('x-interaction-id')!

@@ -101,4 +101,47 @@ describe('edit', () => {
     expect(messagesOf(await server.chat('c'))).toEqual(['two'])
     expect(server.sent).toEqual([])
   })
+
+  test('of a message that waits in line is refused before anything is cancelled', async () => {
+    const server = await story([[send('1')], [text('next')]])
+    const waiting = await server.start('c', 'pay')
+    const [{ data: started }] = (await waiting.until('approval_required')) as [
+      { data: { interaction_id: string } },
+    ]
+    const queued = await server.start('c', 'later', '?when_busy=queue')
+    const id = queued.response.headers.get('x-interaction-id')!
+    const path = `/chats/c/interactions/${id}/edit?when_busy=cancel`
+    const refused = await server.request('POST', path, { new_user_message: 'sooner' })
+    expect(await problem(refused)).toMatchObject({ http: 409, code: 'thread_busy' })
+    const chat = await server.chat('c')
+    expect(chat.interactions[0]).toMatchObject({
+      id: started.interaction_id,
+      status: 'WAITING_APPROVAL',
+    })
+    waiting.leave()
+    queued.leave()
+  })
+
+  test('cancel-and-send is one step, and the same key again is the same interaction', async () => {
+    const server = await story([[send('1')], [text('instead')]])
+    const waiting = await server.start('c', 'pay')
+    await waiting.until('approval_required')
+    const key = { 'idempotency-key': 'once' }
+    const first = await server.start('c', 'no, this', '?when_busy=cancel', key)
+    const frames = await first.rest()
+    expect(frames.at(-1)?.data.status).toBe('COMPLETED')
+    expect((await waiting.rest()).at(-1)?.data.status).toBe('CANCELLED')
+    const again = await server.start('c', 'no, this', '?when_busy=cancel', key)
+    expect(await again.rest()).toEqual(frames.filter(({ event }) => event !== 'answer_delta'))
+    expect(server.model.requests).toHaveLength(2)
+  })
+
+  test('history pages only by interactions that it shows', async () => {
+    const { server, ids } = await three()
+    await (await server.edit('c', ids[1]!, 'new')).rest()
+    const page = await server.chat('c', `?before=${ids[0]}`)
+    expect(page.interactions).toEqual([])
+    const gone = await server.request('GET', `/chats/c?before=${ids[2]}`)
+    expect(await problem(gone)).toMatchObject({ http: 404, code: 'run_not_found' })
+  })
 })

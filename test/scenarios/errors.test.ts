@@ -69,6 +69,7 @@ describe('errors', () => {
     const replay = await (await server.join('c', id)).rest()
     expect(replay.at(-1)?.data.status).toBe('COMPLETED')
     expect(names(replay)).toContain('answer')
+    expect(names(replay).filter((name) => name === 'interaction_complete')).toHaveLength(1)
     expect(await server.chat('c')).toMatchObject({ interactions: [{ status: 'COMPLETED' }] })
   })
 

@@ -124,6 +124,39 @@ test('a live run, joined at any time from any place, ends in the same transcript
   }
 })
 
+test('what was shown in part and is sent again is taken back first: nothing is seen twice (I5)', async () => {
+  const stands = gate()
+  const server = await serve(
+    long(async (at, signal) => (at === 'output' ? stands.pass(signal) : undefined)),
+  )
+  const stream = await server.start('c', 'the sea?')
+  const id = stream.response.headers.get('x-interaction-id')!
+  const seen = await stream.until('tool_output')
+  if (!seen.some(({ event }) => event === 'approval_required'))
+    seen.push(...(await stream.until('approval_required')))
+  const output = seen.findLastIndex(({ event }) => event === 'tool_output')
+  // An entry comes while the output is still open: the pieces now follow another place.
+  const { approval_id } = find(seen, 'approval_required')
+  await server.approve('c', id, { approval_id, approved: true })
+  const after = await stream.until('approved')
+  for (const [had, last] of [
+    [seen.slice(0, output + 1), seen[output]!.id],
+    [[...seen, ...after], after.at(-1)!.id],
+  ] as const) {
+    const again = await server.join('c', id, last)
+    const frames: Frame[] = [...had]
+    const growing = () => screen(frames).filter((line) => line.startsWith('…'))
+    while (!frames.some(({ event, data }, n) => n >= had.length && data.delta === 'out' && event)) {
+      const { value } = await again.frames.next()
+      frames.push(value!)
+    }
+    expect(growing()).toEqual(['… out'])
+    again.leave()
+  }
+  stands.open()
+  await stream.rest()
+})
+
 test('a client that comes and goes twenty times has the text of one that stayed (I5)', async () => {
   const gates = Array.from({ length: 21 }, () => gate())
   const model = scriptedModel(async function* (_request, _n, signal) {

@@ -19,8 +19,12 @@ export function checkJournal(entries: readonly Known[]): void {
   const executed = new Map<string, string>()
   const effects = new Map<string, string>()
   const ended = new Map<string, string>()
+  const cancelling = new Set<string>()
   for (const entry of entries) {
     const { kind, runId = '' } = entry
+    if (kind === 'run.cancelling') cancelling.add(runId)
+    if (kind === 'effect.intended' || kind === 'ask.raised')
+      expect(cancelling, `${kind} after the cancel (I7)`).not.toContain(runId)
     const end = ended.get(runId)
     if (end === 'run.failed' && kind === 'run.queued') ended.delete(runId)
     else if (end !== undefined) {

@@ -1,3 +1,4 @@
+import { RuntimeError } from '../../core/errors.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/fold.ts'
 import { branch, ended, messagesOf, pendingAsks } from '../../core/fold.ts'
 import { validHistory } from '../../core/history.ts'
@@ -160,6 +161,7 @@ export function chatJson(
   const current = new Set(shown.map(({ runId }) => runId))
   let runs = page.all ? [...state.runs.values()] : shown
   const end = page.before === undefined ? -1 : runs.findIndex(({ runId }) => runId === page.before)
+  if (page.before !== undefined && end < 0) throw new RuntimeError('run_not_found')
   if (end >= 0) runs = runs.slice(0, end)
   const more = page.limit !== undefined && runs.length > page.limit
   if (page.limit !== undefined) runs = runs.slice(-page.limit)

@@ -12,10 +12,15 @@ export function interactionView(thread: Thread, runId: string): Projection {
   return {
     dialect: `chats:${runId}`, // a reader of another run sees nothing of these pieces
     alike: true,
-    entry: (entry) => (entry.runId === runId ? framesOf(entry, state.clientId) : []),
+    entry: (entry) => {
+      if (entry.runId !== runId) return []
+      const list = framesOf(entry, state.clientId)
+      // A failed run that was tried again was not complete then.
+      const goesOn = entry.kind === 'run.failed' && entry.seq !== state.runs.get(runId)?.endSeq
+      return goesOn ? list.slice(0, -1) : list
+    },
     piece: (piece, of) => (of === runId ? pieceFrame(piece) : undefined),
     retracted: (ids) => frame('retracted', { ids, why: 'resent' }),
-    // A failed run that was tried again goes on after its first end.
     ends: (entry) => entry.runId === runId && entry.seq === state.runs.get(runId)?.endSeq,
     over: () => {
       const run = state.runs.get(runId)

@@ -209,7 +209,6 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       async handle({ params, query, caller }) {
         const { state } = await runtime.open(caller, params.chat_id)
         const { limit, before, include } = query
-        if (before !== undefined && !state.runs.has(before)) throw new RuntimeError('run_not_found')
         const page = { ...(limit && { limit }), ...(before !== undefined && { before }) }
         return json(chatJson(state, { ...page, all: include === 'superseded' }))
       },
