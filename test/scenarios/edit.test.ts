@@ -105,9 +105,7 @@ describe('edit', () => {
   test('of a message that waits in line is refused before anything is cancelled', async () => {
     const server = await story([[send('1')], [text('next')]])
     const waiting = await server.start('c', 'pay')
-    const [{ data: started }] = (await waiting.until('approval_required')) as [
-      { data: { interaction_id: string } },
-    ]
+    const started = find(await waiting.until('approval_required'), 'interaction_started')
     const queued = await server.start('c', 'later', '?when_busy=queue')
     const id = queued.response.headers.get('x-interaction-id')!
     const path = `/chats/c/interactions/${id}/edit?when_busy=cancel`
