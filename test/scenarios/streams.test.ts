@@ -208,6 +208,17 @@ test('a run in line shows nothing of the one before it, and takes nothing from i
   expect(await texts(second)).toEqual(['one 1 ', 'two 1', 'one 1 two 1'])
 })
 
+test('a reader that keeps pace is shown every piece, also of a model that never waits', async () => {
+  const pieces = Array.from({ length: 1_000 }, (_, n) => `${n} `)
+  const server = await serve({ model: scriptedModel([pieces.map(text)]), builtIns: false })
+  const frames = await (await server.start('c', 'count')).rest()
+  const deltas = frames
+    .filter(({ event }) => event === 'answer_delta')
+    .map(({ data }) => data.delta)
+  expect(deltas).toEqual(pieces)
+  expect(find(frames, 'answer').content).toBe(pieces.join(''))
+})
+
 test('long texts arrive whole, whatever is in them', async () => {
   const words = `${'é😀'.repeat(30_000)}x${'😀'.repeat(30_000)}` // pairs at odd and even places
   const model = scriptedModel([[text(words)]])
