@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Piece } from './agent.ts'
 import type { Draft } from './entries.ts'
-import { isRuntimeError, type RuntimeError } from './errors.ts'
+import { isRuntimeError } from './errors.ts'
 import { type Leg, LegStop } from './leg.ts'
 import type { Expectation } from './store.ts'
 
@@ -121,9 +121,11 @@ export class Channel {
       }
       for (const one of batch) one.done()
     } catch (error) {
-      const cancelled = isRuntimeError(error, 'journal_conflict') && 'fact' in (error.data ?? {})
+      const conflict = isRuntimeError(error, 'journal_conflict') ? error.data : undefined
+      // Cancelled: what was begun is still told. Any other conflict: the leg is somebody else's.
+      const cancelled = conflict?.fact === `run:${this.#leg.runId}`
       const kept = cancelled ? batch.filter((one) => !one.drafts.some(starts)) : []
-      const stop = cancelled ? new LegStop('cancelled') : asStop(error)
+      const stop = conflict ? new LegStop(cancelled ? 'cancelled' : 'lost') : error
       for (const one of batch) if (!kept.includes(one)) one.failed(stop)
       if (cancelled) await this.#leg.thread.sync()
       this.#leg.abort.abort(stop)
@@ -154,7 +156,3 @@ export class Channel {
 
 const yes = () => true
 const no = () => false
-
-function asStop(error: unknown): LegStop | RuntimeError | unknown {
-  return isRuntimeError(error, 'journal_conflict') ? new LegStop('lost') : error
-}

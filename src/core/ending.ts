@@ -5,6 +5,7 @@ import { failureOf, isRuntimeError } from './errors.ts'
 import { ended, pendingAsks, type Run, type ThreadState } from './fold.ts'
 import { type Leg, LegStop } from './leg.ts'
 import type { Expectation } from './store.ts'
+import { isLost, triesToDecide } from './thread.ts'
 
 /**
  * Ends a leg in one transition: the run is done, failed, cancelled, waiting for people, or goes on
@@ -16,7 +17,7 @@ export async function endOf(leg: Leg, channel: Channel, error?: unknown): Promis
   const { thread, lease, run } = leg
   // What was written last goes into the same transition: one sync less for every run.
   const rest = await channel.take()
-  for (;;) {
+  for (let tries = 1; ; tries++) {
     if (ended(run) || run.legId !== leg.legId) return // somebody else ended it
     const { drafts, expect } = ending(leg, error, rest)
     const placed = drafts.map((one) => ({ runId: leg.runId, legId: leg.legId, ...one }))
@@ -25,8 +26,8 @@ export async function endOf(leg: Leg, channel: Channel, error?: unknown): Promis
       await channel.away(() => thread.commit([...rest, ...placed], { guard, actor: leg.actor }))
       return
     } catch (conflict) {
-      if (!isRuntimeError(conflict, 'journal_conflict')) throw conflict
-      if (conflict.data && 'fence' in conflict.data) return
+      if (isLost(conflict)) return
+      if (!isRuntimeError(conflict, 'journal_conflict') || tries >= triesToDecide) throw conflict
       await thread.sync()
     }
   }

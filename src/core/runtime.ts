@@ -97,7 +97,7 @@ export function createRuntime(options: RuntimeOptions) {
     ...(options.spool && { spool: options.spool }),
     heartbeat: beat,
     closing: closing.signal,
-    agent: (name) => setups.get(name) ?? missing(name),
+    agent: (name) => setups.get(name) ?? absent(name),
     open: (threadId) => threads.warm(threadId),
     ring: (threadId) => queue.ring(threadId),
     log,
@@ -320,6 +320,19 @@ function unlessEnded(error: unknown): void {
 
 function missing(name: string): never {
   throw new RuntimeError('agent_not_found', `There is no agent named ${name}.`)
+}
+
+/** An agent that is gone from the configuration: its runs end, and say why. */
+function absent(name: string): AgentSetup {
+  const run = () => missing(name)
+  const evidence = async () => undefined
+  const toolbox = { agent: name, tools: new Map(), policy: [], parallel: 1, evidence }
+  return {
+    agent: { name, run },
+    model: { name: 'none', stream: run },
+    toolbox,
+    retry: defaultRetry,
+  }
 }
 
 function agentSetups(options: RuntimeOptions): Map<string, AgentSetup> {

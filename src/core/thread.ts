@@ -143,7 +143,9 @@ export class Thread {
     const last = this.#recent.slice(-entries.length)
     const closed = new Set<string>()
     for (const entry of last) closeWith(entry, closed)
-    this.tail.commit(this.state.seq, last.some(endsLeg) ? undefined : closed)
+    // A run that ends while it waits in line leaves the tail of the one that speaks alone.
+    const ends = last.some((entry) => endsLeg(entry) && entry.runId === this.tail.runId)
+    this.tail.commit(this.state.seq, ends ? undefined : closed)
   }
 
   async #inTime(written: Promise<Entry[]>): Promise<Entry[]> {
@@ -181,6 +183,13 @@ function closeWith(entry: Known, closed: Set<string>): void {
   if (entry.kind === 'message.retracted') for (const id of entry.body.ids) closed.add(id)
 }
 
+/** How often a decision is made anew before its maker is told that something is always in between. */
+export const triesToDecide = 50
+
+/** The fence was not the newest: trying again is no use. */
+export const isLost = (error: unknown): boolean =>
+  isRuntimeError(error, 'journal_conflict') && error.data?.fence !== undefined
+
 /**
  * Decides and writes until both agree: `decide` looks at the state and gives what to write and
  * what it relied on; if that changed before the write, it is asked again.
@@ -196,7 +205,8 @@ export async function decide<T>(
       await thread.commit(next.drafts, next.writing)
       return next.result
     } catch (error) {
-      if (!isRuntimeError(error, 'journal_conflict') || attempt >= 50) throw error
+      if (!isRuntimeError(error, 'journal_conflict') || isLost(error)) throw error
+      if (attempt >= triesToDecide) throw error
       await thread.sync()
     }
   }

@@ -10,7 +10,7 @@ import { historyFor, type Run } from './fold.ts'
 import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import type { Expectation } from './store.ts'
-import { decide, type Surroundings, type Thread } from './thread.ts'
+import { decide, isLost, type Surroundings, type Thread } from './thread.ts'
 
 export interface WorkerSetup extends Surroundings {
   serverId: string
@@ -62,7 +62,10 @@ export class Worker {
       const claimed = await store.claim(threadId, serverId, leaseTtl)
       if (!claimed) return clock.now() + leaseTtl
       const done = this.#drive(thread, heartbeat.lease(claimed.fence))
-        .catch((error: unknown) => log.error({ threadId, err: error }, 'leg failed to be driven'))
+        .catch((error: unknown) => {
+          if (isLost(error)) log.warn({ threadId }, 'another driver took the thread')
+          else log.error({ threadId, err: error }, 'leg failed to be driven')
+        })
         .finally(() => {
           this.#driving.delete(threadId)
           this.#setup.ring(threadId) // a leg may have been queued while this one was ending
@@ -131,7 +134,8 @@ export class Worker {
     const setup = this.#setup.agent(run.agent)
     await drive(leg, setup.agent, contextOf(setup, bench), channel)
     log.info({ ...about, status: run.status }, 'leg ends')
-    return run.legId !== legId || run.status !== 'running'
+    // Neither begun nor ended by us: another driver has the thread.
+    return run.legId !== legId || (run.status !== 'running' && run.status !== 'queued')
   }
 
   /** A leg without a driver: what it had begun is in doubt, and the run goes on in a new leg. */
