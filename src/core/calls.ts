@@ -3,10 +3,10 @@ import { effectKey, recorded } from './effects.ts'
 import { type Ask, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { type Execution, execute, notBegun } from './execute.ts'
-import type { AskRecord, EffectRecord } from './fold.ts'
 import { LegStop } from './leg.ts'
 import { type CallPart, callsOf, toolText } from './messages.ts'
 import { callDigest, judge, type PolicyRule } from './policy.ts'
+import type { AskRecord, EffectRecord } from './state.ts'
 import { defaultToolTimeout, jsonSchemaOf, type Tool } from './tool.ts'
 
 export interface Toolbox {

@@ -2,7 +2,7 @@ import type { NewId } from '../lib/ids.ts'
 import { atEnd, cancelledAsks, next, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import { ended, type Run, type RunStatus, type ThreadState } from './fold.ts'
+import { ended, type Run, type RunStatus, type ThreadState } from './state.ts'
 import type { Expectation } from './store.ts'
 import { decide, type Thread } from './thread.ts'
 

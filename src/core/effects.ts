@@ -5,13 +5,13 @@ import type { ModelCall } from './agent.ts'
 import type { Channel } from './channel.ts'
 import { type Body, draft, type Usage } from './entries.ts'
 import { failureOf, RuntimeError, toRuntimeError } from './errors.ts'
-import type { EffectRecord } from './fold.ts'
 import { overBudget } from './governor.ts'
 import { validHistory } from './history.ts'
 import { isStop, type Leg } from './leg.ts'
 import type { Message, Part } from './messages.ts'
 import type { Model, ModelEvent, ModelRequest } from './model.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
+import type { EffectRecord } from './state.ts'
 
 /** What one leg works with. */
 export interface Bench {

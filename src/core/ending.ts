@@ -1,9 +1,10 @@
 import type { NewId } from '../lib/ids.ts'
+import { pendingAsks } from './branch.ts'
 import type { Channel } from './channel.ts'
 import { type Draft, draft } from './entries.ts'
 import { failureOf, isRuntimeError } from './errors.ts'
-import { ended, pendingAsks, type Run, type ThreadState } from './fold.ts'
 import { type Leg, LegStop } from './leg.ts'
+import { ended, type Run, type ThreadState } from './state.ts'
 import type { Expectation } from './store.ts'
 import { isLost, triesToDecide } from './thread.ts'
 

@@ -2,10 +2,12 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyJournal } from '../../test/support/arbitrary.ts'
 import { interactionJson } from '../wires/chats/interaction.ts'
+import { branch, historyFor, messagesOf, pendingAsks } from './branch.ts'
 import { draft, type Known } from './entries.ts'
-import { apply, branch, emptyState, fold, historyFor, messagesOf, pendingAsks } from './fold.ts'
+import { apply, fold } from './fold.ts'
 import { marksOf } from './marks.ts'
 import { userText } from './messages.ts'
+import { emptyState } from './state.ts'
 
 const at = (seq: number, one: ReturnType<typeof draft>): Known =>
   ({

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { Actor } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import type { Run } from './fold.ts'
+import type { Run } from './state.ts'
 import type { Thread } from './thread.ts'
 
 /** Why a leg stops before its agent is done. An ask that waits is `parked`. */

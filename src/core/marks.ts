@@ -1,5 +1,6 @@
 import type { Draft, Envelope } from './entries.ts'
-import { type ThreadState, titleFrom } from './fold.ts'
+import { titleFrom } from './fold.ts'
+import type { ThreadState } from './state.ts'
 import type { Marks } from './store.ts'
 
 /** Milliseconds a driver has to stop after a cancel; then anyone may write the end for it. */

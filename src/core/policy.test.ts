@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { emptyState } from './fold.ts'
 import { callDigest, defaultPolicy, judge, type PolicyRule, schemaDigest } from './policy.ts'
+import { emptyState } from './state.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 const tool = (

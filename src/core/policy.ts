@@ -1,6 +1,6 @@
 import { digestOf } from '../lib/canonical.ts'
 import type { Ask } from './entries.ts'
-import type { ThreadState } from './fold.ts'
+import type { ThreadState } from './state.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
 
 /** Rules are read in order; the first that fits decides. */

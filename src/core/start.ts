@@ -1,10 +1,11 @@
 import type { NewId } from '../lib/ids.ts'
+import { pendingAsks } from './branch.ts'
 import { cancelDrafts } from './cancel.ts'
 import { atEnd } from './ending.ts'
 import { type Actor, type Draft, draft, type RunOptions } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import { pendingAsks, type Run, type ThreadState } from './fold.ts'
 import type { Message } from './messages.ts'
+import type { Run, ThreadState } from './state.ts'
 import type { Expectation, ThreadName } from './store.ts'
 import { decide, type Thread } from './thread.ts'
 

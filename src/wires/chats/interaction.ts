@@ -1,8 +1,9 @@
+import { branch, messagesOf, pendingAsks } from '../../core/branch.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import type { AskRecord, Run, ThreadState } from '../../core/fold.ts'
-import { branch, ended, messagesOf, pendingAsks } from '../../core/fold.ts'
 import { validHistory } from '../../core/history.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
+import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
+import { ended } from '../../core/state.ts'
 
 /** The chats wire's words for what the journal holds. Built when read, kept nowhere. */
 export type AgentEventJson =

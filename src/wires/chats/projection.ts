@@ -1,7 +1,7 @@
 import type { Piece } from '../../core/agent.ts'
 import type { Known } from '../../core/entries.ts'
-import { ended } from '../../core/fold.ts'
 import { textOf } from '../../core/messages.ts'
+import { ended } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Frame, Projection } from '../sse.ts'
 import { approvalJson, callEvent, isoTime, messageEvents } from './interaction.ts'

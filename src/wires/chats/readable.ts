@@ -1,5 +1,5 @@
-import type { ThreadState } from '../../core/fold.ts'
 import type { Runtime } from '../../core/runtime.ts'
+import type { ThreadState } from '../../core/state.ts'
 import { chatSummary, currentRuns, interactionJson } from './interaction.ts'
 
 /** The files of a chat that people open: what it is, and each interaction that changed. */

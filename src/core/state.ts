@@ -1,0 +1,138 @@
+import type { Actor, Answer, Ask, Body, Failure, RunOptions, Usage } from './entries.ts'
+import type { Message } from './messages.ts'
+
+/** State is a fold of the journal: the same entries always give the same state. */
+export interface ThreadState {
+  threadId: string
+  seq: number
+  tenant: string
+  owner: string
+  clientId: string
+  agent: string
+  title: string | null
+  archived: boolean
+  createdAt: number
+  updatedAt: number
+  /** The run at the tip of the branch that is shown. */
+  head: string | null
+  /** The one run that has not ended; `line` waits behind it. */
+  active: string | null
+  line: string[]
+  /** The last run that ever joined the line: a guard that sees newcomers. */
+  joined: string | null
+  leg: string | null
+  runs: Map<string, Run>
+  messages: Map<string, Said>
+  /** Every call ever made on the thread, and where it stands. */
+  calls: Map<string, { messageId: string; index: number }>
+  asks: Map<string, AskRecord>
+  effects: Map<string, EffectRecord>
+  grants: Map<string, Body<'grant.given'>>
+  governor: Governor
+  states: Map<string, unknown>
+  keys: Map<string, Body<'key.used'>>
+}
+
+export type RunStatus =
+  | 'queued'
+  | 'running'
+  | 'waiting'
+  | 'cancelling'
+  | 'completed'
+  | 'failed'
+  | 'cancelled'
+
+export interface Run {
+  runId: string
+  agent: string
+  status: RunStatus
+  /** Undefined until the run has started, or ended without. */
+  parentRunId: string | null | undefined
+  branch: Body<'run.queued'>['branch']
+  options: RunOptions
+  legId: string
+  leg: number
+  /** Seq of the entry that queued it. */
+  firstSeq: number
+  /** Times it was taken up after a crash since it last got anywhere. */
+  recoveries: number
+  messageIds: string[]
+  askIds: string[]
+  effectIds: string[]
+  createdAt: number
+  endedAt: number | null
+  /** Seq of the entry that ended it; a retry takes that back. */
+  endSeq: number | null
+  cancellingAt: number | null
+  error: Failure | null
+  reason: string | null
+}
+
+export interface Said {
+  message: Message
+  for: 'model' | 'client' | 'both'
+  runId: string
+  seq: number
+  at: number
+}
+
+export interface AskRecord {
+  ask: Ask
+  runId: string
+  seq: number
+  raisedAt: number
+  answer: Answer | null
+  answeredBy: Actor | null
+  answeredAt: number | null
+}
+
+export interface EffectRecord {
+  intent: Body<'effect.intended'>
+  state: 'intended' | 'done' | 'failed' | 'unknown'
+  runId: string
+  seq: number
+  at: number
+  messageId: string | undefined
+  output: string | undefined
+  error: Failure | undefined
+  usage: Usage | undefined
+}
+
+export interface Governor {
+  isHitlEnabled: boolean
+  actionLimit: number
+  actionCounter: number
+  total: number
+}
+
+export const ended = (run: Run): boolean =>
+  run.status === 'completed' || run.status === 'failed' || run.status === 'cancelled'
+
+export function emptyState(threadId: string): ThreadState {
+  return {
+    threadId,
+    seq: 0,
+    tenant: '',
+    owner: '',
+    clientId: '',
+    agent: '',
+    title: null,
+    archived: false,
+    createdAt: 0,
+    updatedAt: 0,
+    head: null,
+    active: null,
+    line: [],
+    joined: null,
+    leg: null,
+    runs: new Map(),
+    messages: new Map(),
+    calls: new Map(),
+    asks: new Map(),
+    effects: new Map(),
+    grants: new Map(),
+    governor: { isHitlEnabled: false, actionLimit: 0, actionCounter: 0, total: 0 },
+    states: new Map(),
+    keys: new Map(),
+  }
+}
