@@ -4,13 +4,13 @@ export { localBus } from './bus/local/bus.ts'
 export { compose } from './compose.ts'
 export { type Config, readConfig } from './config.ts'
 export type { Agent, AgentContext, AgentEvent, Piece, Question } from './core/agent.ts'
+export type { AgentEntry } from './core/agent-setups.ts'
 export type { Answer, Ask, Known, RunOptions } from './core/entries.ts'
 export { type ErrorCode, errors, RuntimeError } from './core/errors.ts'
 export type { CallPart, Message, Part } from './core/messages.ts'
 export type { Model, ModelEvent, ModelRequest, ToolSpec } from './core/model.ts'
 export { defaultPolicy, type PolicyRule } from './core/policy.ts'
 export {
-  type AgentEntry,
   type Caller,
   createRuntime,
   type Runtime,

@@ -1,34 +1,20 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { newId as freshId, type NewId } from '../lib/ids.ts'
-import type { Agent } from './agent.ts'
+import { type AgentEntry, absent, agentSetups, missing } from './agent-setups.ts'
 import { answer, type Decision } from './asks.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
-import type { AgentSetup } from './context.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
-import type { Model } from './model.ts'
-import { defaultPolicy, type PolicyRule } from './policy.ts'
-import { defaultRetry, type RetryRule } from './retry.ts'
+import { type RetryRule } from './retry.ts'
 import { creation, retry, start } from './start.ts'
 import type { RunStatus } from './state.ts'
 import type { Bus, Page, Queue, Store, ThreadName, ThreadRow } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
-import type { Tool } from './tool.ts'
 import { type Log, Worker } from './worker.ts'
-
-/** An agent with what it may use. */
-export interface AgentEntry {
-  agent: Agent
-  /** Also found under these names. */
-  aliases?: string[]
-  model: Model
-  tools?: readonly Tool[]
-  policy?: readonly PolicyRule[]
-}
 
 export interface RuntimeOptions {
   store: Store
@@ -316,41 +302,4 @@ async function idle(thread: Thread): Promise<void> {
 
 function unlessEnded(error: unknown): void {
   if (!isRuntimeError(error, 'run_ended')) throw error
-}
-
-function missing(name: string): never {
-  throw new RuntimeError('agent_not_found', `There is no agent named ${name}.`)
-}
-
-/** An agent that is gone from the configuration: its runs end, and say why. */
-function absent(name: string): AgentSetup {
-  const run = () => missing(name)
-  const evidence = async () => undefined
-  const toolbox = { agent: name, tools: new Map(), policy: [], parallel: 1, evidence }
-  return {
-    agent: { name, run },
-    model: { name: 'none', stream: run },
-    toolbox,
-    retry: defaultRetry,
-  }
-}
-
-function agentSetups(options: RuntimeOptions): Map<string, AgentSetup> {
-  const setups = new Map<string, AgentSetup>()
-  for (const { agent, aliases = [], model, tools = [], policy } of options.agents) {
-    const setup: AgentSetup = {
-      agent,
-      model,
-      retry: { ...defaultRetry, ...options.retry },
-      toolbox: {
-        agent: agent.name,
-        tools: new Map(tools.map((tool) => [tool.name, tool])),
-        policy: policy ?? defaultPolicy,
-        parallel: options.parallelCalls ?? 8,
-        evidence: async (effectId) => await options.spool?.find(effectId),
-      },
-    }
-    for (const name of [agent.name, ...aliases]) setups.set(name, setup)
-  }
-  return setups
 }

@@ -1,5 +1,5 @@
 import type { Known } from '../../src/core/entries.ts'
-import { ended } from '../../src/core/fold.ts'
+import { ended } from '../../src/core/state.ts'
 import type { Complain, Thread } from './checker.ts'
 import type { Execution } from './outside.ts'
 

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'vitest'
 import { chatsClient } from '../support/chats.ts'
 import { temporaryDirectory } from '../support/server.ts'
 import { check } from './checker.ts'
-import { begin, type Place, placeIn, tryBegin } from './life.ts'
+import { begin, type Place, placeIn, stopInTime, tryBegin } from './life.ts'
 import { Person } from './person.ts'
 import { type End, planOf, points, wishesFor } from './points.ts'
 import { randomFrom } from './random.ts'
@@ -45,8 +45,7 @@ test.concurrent.each(Array.from({ length: workers }, (_, n) => n))(
     const server = await begin(place, environment)
     await person.settle(server.url, new AbortController().signal)
     const problems = [...person.problems, ...(await differences(server.url, person))]
-    await server.stop()
-    expect((await server.exited).code).toBe(0)
+    expect(await stopInTime(server)).toBe(true)
     problems.push(...(await check(place.data, place.outside, person.told)))
     expect(problems, `data is kept in ${directory.path}`).toEqual([])
     await directory.remove()
@@ -85,7 +84,7 @@ async function life(place: Place, person: Person, end: End): Promise<boolean> {
       () => true,
       () => false,
     )
-    if (alive && end.by === 'term') await server.stop()
+    if (alive && end.by === 'term') await stopInTime(server)
     else if (alive) {
       reached = end.by === 'hand'
       await server.kill()
@@ -117,10 +116,8 @@ async function differences(url: string, person: Person): Promise<string[]> {
   }
   const compare = (who: string, screen: Screen, now: Screen) => {
     problems.push(...screen.problems.map((problem) => `${who}: ${problem}`))
-    if (screen.entries.join('\n') === now.entries.join('\n')) return
-    problems.push(
-      `${who} has\n${screen.entries.join('\n')}\nand should have\n${now.entries.join('\n')}`,
-    )
+    if (screen.story === now.story) return
+    problems.push(`${who} has\n${screen.story}\nand should have\n${now.story}`)
   }
   const judge = async ({ chatId, interactionId, screen, earlier, last }: Reader) => {
     const who = `${chatId} ${interactionId}`

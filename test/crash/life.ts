@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type ServerProcess, startServer } from '../support/server.ts'
 
@@ -40,4 +41,15 @@ export async function tryBegin(place: Place, env: Record<string, string>, crash?
     if (crash !== undefined && /\(SIGKILL\)/.test(String(error))) return undefined
     throw error
   }
+}
+
+/** SIGTERM, and SIGKILL to a server that does not listen to it; whether it stopped by itself. */
+export async function stopInTime(server: ServerProcess): Promise<boolean> {
+  const stopped = server.stop().then(() => true)
+  const over = new AbortController()
+  const late = sleep(20_000, false, { signal: over.signal }).catch(() => false)
+  const inTime = await Promise.race([stopped, late])
+  over.abort()
+  if (!inTime) await server.kill()
+  return inTime && (await server.exited).code === 0
 }

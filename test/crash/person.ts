@@ -226,7 +226,8 @@ export class Person {
   }
 
   async #start(chat: Chat, { client }: Visit, text: string, key?: string): Promise<void> {
-    const path = `/chats/${chat.id}/interactions?when_busy=queue`
+    const whenBusy = this.#random.chance(0.3) ? 'cancel' : 'queue'
+    const path = `/chats/${chat.id}/interactions?when_busy=${whenBusy}`
     const body = { user_message: text, ...(text.startsWith('note') && { agent: 'notes' }) }
     await this.#accepted(chat, client.open('POST', path, body, withKey(key)))
     delete chat.unsure

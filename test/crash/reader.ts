@@ -39,11 +39,20 @@ export class Screen {
         this.#close(`output ${data.id}`, data.tool_output)
         break
     }
-    this.entries.push(`${id} ${event} ${JSON.stringify(data)}`)
+    const [seq, part] = id.split('~')
+    const of = part === undefined ? seq : Number(seq) + 1 // `4~1` is a part of entry 5
+    this.entries.push(`${of} ${event} ${JSON.stringify(data)}`)
     if (event !== 'interaction_complete') return
     for (const key of this.open.keys()) {
       if (!key.startsWith('output ')) this.problems.push(`still open at the end: ${key}`)
     }
+  }
+
+  /** What it came to: an end that was taken back by a retry is none to who reads it now. */
+  get story(): string {
+    const { entries } = this
+    const last = entries.findLastIndex(isEnd)
+    return entries.filter((entry, n) => !isEnd(entry) || n === last).join('\n')
   }
 
   copy(): Screen {
@@ -69,6 +78,8 @@ export class Screen {
     return true
   }
 }
+
+const isEnd = (entry: string) => /^\d+ interaction_complete /.test(entry)
 
 /** One client of one interaction: it keeps what it has and its cursor, whoever serves it. */
 export class Reader {
