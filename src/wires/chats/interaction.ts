@@ -50,7 +50,8 @@ export function currentRuns(state: ThreadState): Run[] {
   return [...new Set([...path, ...others])].sort((a, b) => a.firstSeq - b.firstSeq)
 }
 
-export function interactionJson(state: ThreadState, run: Run, current: boolean) {
+/** `stateless`: the final state is left out; it is in the interaction read alone. */
+export function interactionJson(state: ThreadState, run: Run, current: boolean, stateless = false) {
   const waiting = pendingAsks(state, run)
   return {
     id: run.runId,
@@ -63,9 +64,9 @@ export function interactionJson(state: ThreadState, run: Run, current: boolean) 
     agent: run.agent,
     user_message: userMessage(state, run),
     agent_events: agentEvents(state, run),
-    final_agent_state: ended(run)
-      ? { messages: openAiMessages(messagesOf(state, run.runId)) }
-      : null,
+    final_agent_state:
+      ended(run) && !stateless ? { messages: openAiMessages(messagesOf(state, run.runId)) } : null,
+    ...(ended(run) && stateless && { final_agent_state_omitted: true }),
     ...(run.error && { error: run.error }),
     created_at: isoTime(run.createdAt),
     completed_at: run.endedAt === null ? null : isoTime(run.endedAt),
@@ -154,6 +155,25 @@ export function openAiMessages(messages: readonly Message[]) {
   })
 }
 
+/** Messages in the final states of one answer: each state holds the whole history before it. */
+const stateBudget = 20_000
+
+/** The runs, oldest of them first, for whose final states a whole chat has no room. */
+function withoutState(state: ThreadState, runs: readonly Run[]): Set<Run> {
+  const lengths = new Map<string, number>()
+  for (const run of [...state.runs.values()].sort((a, b) => a.firstSeq - b.firstSeq)) {
+    const before = lengths.get(run.parentRunId ?? '') ?? 0
+    lengths.set(run.runId, before + run.messageIds.length)
+  }
+  const left = new Set<Run>()
+  let room = stateBudget
+  for (const run of runs.toReversed()) {
+    room -= lengths.get(run.runId) ?? 0
+    if (room < 0) left.add(run)
+  }
+  return left
+}
+
 export function chatJson(
   state: ThreadState,
   page: { limit?: number; before?: string; all: boolean },
@@ -166,10 +186,13 @@ export function chatJson(
   if (end >= 0) runs = runs.slice(0, end)
   const more = page.limit !== undefined && runs.length > page.limit
   if (page.limit !== undefined) runs = runs.slice(-page.limit)
+  const stateless = withoutState(state, runs)
   return {
     id: state.clientId,
     title: state.title,
-    interactions: runs.map((run) => interactionJson(state, run, current.has(run.runId))),
+    interactions: runs.map((run) =>
+      interactionJson(state, run, current.has(run.runId), stateless.has(run)),
+    ),
     ...(more && { before: runs[0]?.runId }),
     created_at: isoTime(state.createdAt),
   }

@@ -88,6 +88,7 @@ export const interaction = z.object({
   queued: z.boolean().optional(),
   superseded: z.boolean().optional(),
   parent_id: z.string().nullable().optional(),
+  final_agent_state_omitted: z.boolean().optional(),
 })
 export const chat = z.object({
   id: z.string(),
