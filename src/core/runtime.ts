@@ -85,7 +85,7 @@ export function createRuntime(options: RuntimeOptions) {
     closing: closing.signal,
     agent: (name) => setups.get(name) ?? absent(name),
     open: (threadId) => threads.warm(threadId),
-    ring: (threadId) => queue.ring(threadId),
+    ring: (threadId, at) => (at === undefined ? queue.ring(threadId) : queue.ringAt(threadId, at)),
     log,
   })
 

@@ -22,7 +22,8 @@ export interface WorkerSetup extends Surroundings {
   closing: AbortSignal
   agent: (name: string) => AgentSetup
   open: (threadId: string) => Promise<Thread>
-  ring: (threadId: string) => void
+  /** Has the thread looked at again, at once or at a time. */
+  ring: (threadId: string, at?: number) => void
   log: Log
 }
 
@@ -62,6 +63,7 @@ export class Worker {
       if (this.#driving.size >= maxLegs || closing.aborted) return clock.now() + 1_000
       const claimed = await store.claim(threadId, serverId, leaseTtl)
       if (!claimed) return clock.now() + leaseTtl
+      const before = state.seq
       const done = this.#drive(thread, heartbeat.lease(claimed.fence))
         .catch((error: unknown) => {
           if (isLost(error)) log.warn({ threadId }, 'another driver took the thread')
@@ -69,7 +71,8 @@ export class Worker {
         })
         .finally(() => {
           this.#driving.delete(threadId)
-          this.#setup.ring(threadId) // a leg may have been queued while this one was ending
+          // A leg may have been queued while this one was ending. What got nowhere waits a while.
+          this.#setup.ring(threadId, state.seq > before ? undefined : clock.now() + 1_000)
         })
       this.#driving.set(threadId, { done })
     }
