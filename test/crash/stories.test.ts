@@ -126,6 +126,7 @@ test.each([
   const frames = await goOn(place, async (client) => {
     const asked = await question(client, id)
     expect(asked).toMatchObject({ kind: 'in_doubt', tool_name: 'count_free' })
+    expect(asked.card).toMatchObject({ effect_id: expect.stringMatching(/^eff_/) })
     expect(executions(place.outside)).toHaveLength(1)
     await client.approve('chat', id, { approval_id: asked.approval_id, ...answer })
     return await (await client.join('chat', id)).rest()

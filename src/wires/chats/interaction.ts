@@ -92,6 +92,7 @@ export function approvalJson({ ask }: Pick<AskRecord, 'ask'>) {
       title,
       at_timeout: ask.atTimeout,
       ...(kind === 'in_doubt' && { outcomes: ['happened', 'did_not', 'skip'] }),
+      ...(ask.effectId !== undefined && { effect_id: ask.effectId }),
       ...(ask.callId !== undefined && { call_id: ask.callId }),
       ...(schema !== undefined && { schema }),
       ...(preview !== undefined && { preview }),
