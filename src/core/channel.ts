@@ -141,7 +141,7 @@ export class Channel {
     await thread.commit(drafts, { guard: { fence: lease.fence, expect }, actor: this.#leg.actor })
     for (const draft of drafts) {
       if (draft.kind !== 'effect.done' || draft.body.effect !== 'tool') continue
-      await this.#spool?.remove(draft.body.effectId)
+      await this.#spool?.remove(draft.body.effectId).catch(() => {}) // it is only evidence
     }
   }
 

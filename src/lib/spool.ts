@@ -6,7 +6,7 @@ export function fileSpool(directory: string) {
   const path = (key: string) => join(directory, `${encodeURIComponent(key).slice(0, 200)}.json`)
   return {
     async save(key: string, value: unknown): Promise<void> {
-      await mkdir(directory, { recursive: true })
+      await mkdir(directory, { recursive: true, mode: 0o700 })
       await writeFile(`${path(key)}.tmp`, JSON.stringify(value), { flush: true })
       await rename(`${path(key)}.tmp`, path(key))
     },
