@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../test/support/gate.ts'
+import { toolLoop } from '../agents/tool-loop/agent.ts'
+import { localBus } from '../bus/local/bus.ts'
+import { systemClock } from '../lib/clock.ts'
+import { call, scriptedModel, text } from '../models/scripted.ts'
+import { localQueue } from '../queue/local/queue.ts'
+import { memoryStore } from '../stores/memory/store.ts'
+import { RuntimeError } from './errors.ts'
+import { userText } from './messages.ts'
+import { createRuntime } from './runtime.ts'
+import type { ThreadState } from './state.ts'
+import type { Store } from './store.ts'
+import { defineTool } from './tool.ts'
+
+const caller = { tenant: 't', user: 'u', roles: [], wire: 'test' }
+const silent = { info() {}, warn() {}, error() {} }
+
+/** A store that can be taken away, a spool, and a tool that can be held in the middle. */
+function world() {
+  const inner = memoryStore({ clock: systemClock })
+  let away = false
+  const store: Store = {
+    ...inner,
+    append: async (...given) => {
+      if (away) throw new RuntimeError('store_unavailable')
+      return await inner.append(...given)
+    },
+  }
+  const spooled = new Map<string, unknown>()
+  const spool = {
+    save: async (effectId: string, outcome: unknown) => void spooled.set(effectId, outcome),
+    find: async (effectId: string) => spooled.get(effectId),
+    remove: async (effectId: string) => void spooled.delete(effectId),
+  }
+  const running = gate()
+  let runs = 0
+  const tool = defineTool({
+    name: 'pay',
+    description: 'Pays',
+    schema: z.strictObject({}),
+    timeout: 5_000,
+    async run() {
+      runs++
+      await running.pass()
+      return 'paid'
+    },
+  })
+  const model = scriptedModel((request) =>
+    request.messages.some(({ role }) => role === 'tool')
+      ? [text('thanks')]
+      : [call('1', 'pay', {})],
+  )
+  const start = (timeout = 5_000) => {
+    const runtime = createRuntime({
+      ...{ store, spool, bus: localBus(), queue: localQueue(systemClock), log: silent },
+      sweepEvery: 20,
+      agents: [
+        {
+          agent: toolLoop({ name: 'assistant' }),
+          model,
+          tools: [{ ...tool, timeout }],
+          policy: [{ decision: 'allow' }],
+        },
+      ],
+    })
+    const served = runtime.serve()
+    return { runtime, stop: () => runtime.stop(0).then(() => served) }
+  }
+  const setAway = (is: boolean) => {
+    away = is
+  }
+  return { start, setAway, spooled, running, runs: () => runs }
+}
+
+const until = async (check: () => boolean) => {
+  while (!check()) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+const statusOf = ({ runs }: ThreadState, runId: string) => runs.get(runId)?.status
+
+test('the outcome of an effect waits in the spool while the store is away, and the run goes on after', async () => {
+  const { start, setAway, spooled, running, runs } = world()
+  const { runtime, stop } = start()
+  const { thread, runId } = await runtime.start(caller, 'c', { message: userText('m', 'pay') })
+  await running.reached
+  setAway(true)
+  running.open()
+  await until(() => spooled.size === 1)
+  const refused = runtime.start(caller, 'd', { message: userText('n', 'hi') })
+  await expect(refused).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
+  expect(statusOf(thread.state, runId)).toBe('running')
+  setAway(false)
+  await until(() => statusOf(thread.state, runId) === 'completed')
+  expect(spooled.size).toBe(0)
+  expect(runs()).toBe(1)
+  await stop()
+})
+
+test('what was kept is shown as evidence when the process is gone before the store is back (I4)', async () => {
+  const { start, setAway, spooled, running, runs } = world()
+  const first = start(50)
+  const { runId } = await first.runtime.start(caller, 'c', { message: userText('m', 'pay') })
+  await running.reached
+  setAway(true)
+  running.open()
+  await until(() => spooled.size === 1)
+  await first.stop()
+  setAway(false)
+  const second = start(50)
+  const { state } = await second.runtime.open(caller, 'c')
+  await until(() => statusOf(state, runId) === 'waiting')
+  const [record] = state.asks.values()
+  expect(record?.ask).toMatchObject({ kind: 'in_doubt', evidence: { output: 'paid' } })
+  expect(runs()).toBe(1)
+  await second.stop()
+})
