@@ -232,10 +232,9 @@ function askOf({ leg }: Bench, key: string): AskRecord | undefined {
 function placeOf(call: CallPart, bench: Bench): { messageId: string; index: number } {
   const known = bench.leg.thread.state.calls.get(call.callId)
   if (known) return known
-  for (const message of bench.messages) {
-    const index = callsOf(message).findIndex((one) => one.callId === call.callId)
-    if (index >= 0) return { messageId: message.id, index }
-  }
+  const isIt = (one: CallPart) => one.callId === call.callId
+  const message = bench.messages.findLast((one) => callsOf(one).some(isIt))
+  if (message) return { messageId: message.id, index: callsOf(message).findIndex(isIt) }
   throw new RuntimeError('agent_failed', 'The agent made a call that no message of it holds.')
 }
 

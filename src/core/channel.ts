@@ -29,6 +29,8 @@ export class Channel {
   readonly #leg: Leg
   readonly #clock: Clock
   readonly #spool: Spool | undefined
+  /** Effects whose outcome was put into the spool. */
+  readonly #kept = new Set<string>()
   #waiting: Waiting[] = []
   #flushing: Promise<void> | undefined
   #scheduled = false
@@ -138,17 +140,22 @@ export class Channel {
     const expect: Expectation[] = []
     if (drafts.some(starts)) expect.push({ fact: `run:${runId}`, not: 'cancelling' })
     if (drafts.some((one) => one.kind === 'run.started')) expect.push({ fact: 'leg', is: legId })
+    const kept = drafts.flatMap((one) => {
+      if (one.kind !== 'effect.done' && one.kind !== 'effect.failed') return []
+      const { effectId } = one.body
+      const doubted = thread.state.effects.get(effectId)?.state === 'unknown'
+      return doubted || this.#kept.has(effectId) ? [effectId] : []
+    })
     await thread.commit(drafts, { guard: { fence: lease.fence, expect }, actor: this.#leg.actor })
-    for (const draft of drafts) {
-      if (draft.kind !== 'effect.done' || draft.body.effect !== 'tool') continue
-      await this.#spool?.remove(draft.body.effectId).catch(() => {}) // it is only evidence
-    }
+    // It is only evidence: failing to tidy it away fails nothing.
+    for (const effectId of kept) await this.#spool?.remove(effectId).catch(() => {})
   }
 
   async #keepEvidence(drafts: Draft[]): Promise<void> {
     for (const draft of drafts) {
       if (draft.kind !== 'effect.done' || draft.body.effect !== 'tool') continue
       const { effectId, output = '' } = draft.body
+      this.#kept.add(effectId)
       await this.#spool?.save(effectId, { output, at: this.#clock.now() }).catch(() => {})
     }
   }

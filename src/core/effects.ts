@@ -1,4 +1,4 @@
-import { sha256 } from '../lib/canonical.ts'
+import { digestOf, digestOnce, sha256 } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { ModelCall } from './agent.ts'
@@ -58,7 +58,7 @@ export function modelCaller(model: Model, retry: RetryRule, bench: Bench) {
     const ordinal = ordinals.get(checkpoint) ?? 0
     ordinals.set(checkpoint, ordinal + 1)
     const { key, effectId } = effectKey(leg.runId, checkpoint, 'model', ordinal)
-    const digest = sha256(JSON.stringify([model.name, request]))
+    const digest = requestDigest(model.name, request)
     const { effects, messages } = leg.thread.state
     const done = recorded(effects.get(effectId), digest)
     const said = done?.messageId === undefined ? undefined : messages.get(done.messageId)
@@ -109,6 +109,12 @@ export function modelCaller(model: Model, retry: RetryRule, bench: Bench) {
       }
     }
   }
+}
+
+/** Grows with the number of messages, not with what they say: each is digested once in its life. */
+function requestDigest(model: string, { messages, tools, system, parameters }: ModelRequest) {
+  const parts = sha256([...messages, ...tools].map(digestOnce).join())
+  return digestOf([model, system, parameters ?? null, parts])
 }
 
 const stopped = { code: 'cancelled', message: 'Stopped while it was answering.' }

@@ -1,4 +1,4 @@
-import { digestOf } from '../lib/canonical.ts'
+import { digestOf, digestOnce } from '../lib/canonical.ts'
 import type { Ask } from './entries.ts'
 import type { ThreadState } from './state.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
@@ -62,7 +62,7 @@ function globs(pattern: string, name: string): boolean {
   return new RegExp(`^${parts.join('.*')}$`).test(name)
 }
 
-export const schemaDigest = (tool: Tool): string => digestOf(jsonSchemaOf(tool))
+export const schemaDigest = (tool: Tool): string => digestOnce(jsonSchemaOf(tool) as object)
 
 /** What the person sees and what runs are the same when this is the same (I11). */
 export const callDigest = (tool: Tool, input: unknown): string =>

@@ -14,6 +14,18 @@ export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
+const digests = new WeakMap<object, string>()
+
+/** The digest of an object that nobody changes any more, worked out once. */
+export function digestOnce(value: object): string {
+  let digest = digests.get(value)
+  if (digest === undefined) {
+    digest = digestOf(value)
+    digests.set(value, digest)
+  }
+  return digest
+}
+
 export function digestOf(value: unknown): string {
   return sha256(canonical(value) ?? 'undefined')
 }
