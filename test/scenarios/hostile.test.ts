@@ -345,7 +345,7 @@ describe('with API keys', () => {
 
   test('nobody is let in without one, on any route but the open ones', async () => {
     const { server } = await two()
-    const open = ['/healthz', '/readyz', '/openapi.json', '/docs']
+    const open = ['/', '/healthz', '/readyz', '/openapi.json', '/docs']
     for (const { path, method } of await routes(server.url)) {
       const address = path.replace('{chat_id}', 'c').replace('{interaction_id}', 'i')
       const wrong: Record<string, string>[] = [
@@ -357,7 +357,7 @@ describe('with API keys', () => {
       ]
       for (const headers of wrong) {
         const response = await raw(server.url, { method, path: address, headers })
-        if (open.includes(path)) expect(response.status, path).toBe(200)
+        if (open.includes(path)) expect(response.status, path).toBe(path === '/' ? 302 : 200)
         else {
           expect(response.status, `${method} ${path}`).toBe(401)
           expect(JSON.parse(response.text).error.code).toBe('unauthenticated')

@@ -12,6 +12,13 @@ export function opsWire(
   return [
     route({
       method: 'get',
+      path: '/',
+      summary: 'The way to the documentation',
+      responses: { 302: { description: 'To /docs' } },
+      handle: async () => new Response(null, { status: 302, headers: { location: '/docs' } }),
+    }),
+    route({
+      method: 'get',
       path: '/healthz',
       summary: 'The process is up',
       responses: { 200: { description: 'It is' } },
