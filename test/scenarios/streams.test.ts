@@ -208,14 +208,16 @@ test('a run in line shows nothing of the one before it, and takes nothing from i
   expect(await texts(second)).toEqual(['one 1 ', 'two 1', 'one 1 two 1'])
 })
 
-test('a reader that keeps pace is shown every piece, also of a model that never waits', async () => {
+test('a reader that keeps pace is shown the pieces, also of a model that never waits', async () => {
   const pieces = Array.from({ length: 1_000 }, (_, n) => `${n} `)
   const server = await serve({ model: scriptedModel([pieces.map(text)]), builtIns: false })
   const frames = await (await server.start('c', 'count')).rest()
   const deltas = frames
     .filter(({ event }) => event === 'answer_delta')
     .map(({ data }) => data.delta)
-  expect(deltas).toEqual(pieces)
+  // Those that are durable before they could be shown come with the whole; that may be the last few.
+  expect(deltas.length).toBeGreaterThan(900)
+  expect(deltas).toEqual(pieces.slice(0, deltas.length))
   expect(find(frames, 'answer').content).toBe(pieces.join(''))
 })
 
@@ -315,7 +317,7 @@ test.skipIf(process.platform !== 'linux')(
     let length = 0
     let status = ''
     for await (const { event, data } of stream.frames) {
-      if (event === 'answer_delta') length += data.delta.length
+      if (event === 'answer') length = data.content.length
       if (event === 'interaction_complete') status = data.status
     }
     expect([length, status]).toEqual([pieces * 4_000, 'COMPLETED'])
