@@ -4,7 +4,7 @@ import { type Ask, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { type Execution, execute, notBegun } from './execute.ts'
 import { LegStop } from './leg.ts'
-import { type CallPart, callsOf, toolText } from './messages.ts'
+import { asText, type CallPart, callsOf, toolText } from './messages.ts'
 import { callDigest, judge, type PolicyRule } from './policy.ts'
 import type { AskRecord, EffectRecord } from './state.ts'
 import { defaultToolTimeout, jsonSchemaOf, type Tool } from './tool.ts'
@@ -127,7 +127,7 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
     ask: async () => ({
       askId: bench.newId('ask'),
       kind: 'approval',
-      title: tool.describe?.(input) ?? `Run ${tool.name}`,
+      title: sentenceOf(tool, input) ?? `Run ${tool.name}`,
       step: leg.legId,
       key: `call:${call.callId}`,
       tool: tool.name,
@@ -197,7 +197,7 @@ async function lookAt(
   // An earlier process, or what it called, may still be at it until then.
   const until = record.at + (record.intent.timeout ?? defaultToolTimeout)
   if (clock.now() < until) await clock.sleep(until - clock.now(), leg.signal)
-  const found = await tool.check?.(input, effectId, leg.signal).catch(() => undefined)
+  const found = await attempt(async () => await tool.check?.(input, effectId, leg.signal))
   if (found?.happened) return happened(found.output)
   if (found) return { do: 'run', execution }
   const evidence = await box.evidence(effectId).catch(() => undefined)
@@ -206,7 +206,7 @@ async function lookAt(
     ask: async () => ({
       askId: bench.newId('ask'),
       kind: 'in_doubt',
-      title: `Did this happen? ${tool.describe?.(input) ?? tool.name}`,
+      title: `Did this happen? ${sentenceOf(tool, input) ?? tool.name}`,
       step: leg.legId,
       key,
       tool: name,
@@ -252,13 +252,19 @@ function parseInput(text: string, tool: Tool): { input: unknown } | { problem: s
   return { problem: `The input of ${tool.name} is not valid. ${list.join('; ')}` }
 }
 
+/** What a tool offers besides running helps to decide; where that fails, one decides without. */
+const attempt = <T>(help: () => Promise<T>): Promise<T | undefined> => help().catch(() => undefined)
+
+function sentenceOf(tool: Tool, input: unknown): string | undefined {
+  try {
+    return tool.describe?.(input)
+  } catch {
+    return undefined
+  }
+}
+
 async function previewOf(tool: Tool, input: unknown, signal: AbortSignal): Promise<unknown> {
   if (!tool.preview) return undefined
   const limit = AbortSignal.any([signal, AbortSignal.timeout(2_000)])
-  return await tool.preview(input, limit).catch(() => undefined)
-}
-
-export function asText(value: unknown): string {
-  if (typeof value === 'string') return value
-  return value === undefined ? '' : JSON.stringify(value)
+  return await attempt(async () => await tool.preview?.(input, limit))
 }

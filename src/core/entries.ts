@@ -169,7 +169,6 @@ export type Ask = z.infer<typeof askSchema>
 export type Answer = z.infer<typeof answerSchema>
 export type AskState = (typeof askStates)[number]
 export type AskKind = (typeof askKinds)[number]
-export type EffectKind = (typeof effectKinds)[number]
 export type Failure = z.infer<typeof failureSchema>
 export type RunOptions = z.infer<typeof runOptionsSchema>
 export type Usage = z.infer<typeof usageSchema>

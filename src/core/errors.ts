@@ -32,7 +32,6 @@ export const errors = {
   method_not_allowed: row('request', 405, false, 'This address does not take that method.'),
   host_not_allowed: row('access', 421, false, 'This server answers to loopback names only.'),
   unauthenticated: row('access', 401, false, 'Say who you are: send a valid API key.'),
-  forbidden: row('access', 403, false, 'You may not do this.'),
 
   thread_not_found: row('state', 404, false, 'There is no such chat.'),
   thread_exists: row('state', 409, false, 'A chat with this id exists already.'),
@@ -74,7 +73,6 @@ export const errors = {
   too_many_steps: row('agent', 500, false, 'The agent took more steps than it may.'),
   tool_failed: row('tool', 500, false, 'The tool failed.'),
   tool_timeout: row('tool', 504, true, 'The tool took too long.'),
-  ask_timeout: row('state', 409, false, 'Nobody answered in time.'),
   internal: row('internal', 500, false, 'Something went wrong on our side.'),
 } as const satisfies Record<string, Row>
 

@@ -1,7 +1,7 @@
 import type { Bench } from './effects.ts'
 import { type Body, draft } from './entries.ts'
 import { failureOf, RuntimeError } from './errors.ts'
-import { type CallPart, toolText } from './messages.ts'
+import { asText, type CallPart, toolText } from './messages.ts'
 import { defaultToolTimeout, type Tool } from './tool.ts'
 
 export interface Execution {
@@ -43,10 +43,8 @@ export async function execute({ call, tool, input, intent }: Execution, bench: B
   }
   const running: Promise<Outcome> = Promise.resolve()
     .then(() => tool.run(input, { signal, effectId, write }))
-    .then(
-      (value) => ({ output: cut(value) }),
-      (thrown: unknown) => ({ thrown }),
-    )
+    .then((value): Outcome => ({ output: cut(value) }))
+    .catch((thrown: unknown) => ({ thrown })) // also a result that cannot be written down
   const outcome = await Promise.race([running, gaveUp(signal, bench, over.signal)])
   over.abort()
   bench.crash('effect.ran')
@@ -124,7 +122,7 @@ function settleLate(
 }
 
 function cut(value: unknown): string {
-  const text = typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)
+  const text = asText(value)
   if (text.length <= resultLimit) return text
   return `${text.slice(0, resultLimit)}\n(cut: ${text.length - resultLimit} more characters)`
 }

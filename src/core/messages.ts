@@ -51,6 +51,11 @@ export function textOf(message: Message): string {
   return text
 }
 
+/** Any value as the text of a result. Throws for what JSON cannot hold. */
+export function asText(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+}
+
 export function callsOf(message: Message): CallPart[] {
   return message.parts.filter((part) => part.type === 'call')
 }

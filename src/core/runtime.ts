@@ -141,7 +141,7 @@ export function createRuntime(options: RuntimeOptions) {
     return (setups.get(name) ?? missing(name)).agent.name
   }
 
-  async function askOf(caller: Caller, clientId: string) {
+  async function upToDate(caller: Caller, clientId: string) {
     const thread = await open(caller, clientId)
     await thread.sync()
     return thread
@@ -192,7 +192,7 @@ export function createRuntime(options: RuntimeOptions) {
       decision: Decision,
       key?: { key: string; digest: string },
     ) {
-      const thread = await askOf(caller, clientId)
+      const thread = await upToDate(caller, clientId)
       const decider = { thread, tools: allTools, now: clock.now(), newId }
       const result = await answer(decider, askId, decision, actorOf(caller), key)
       queue.ring(thread.threadId)
@@ -200,14 +200,14 @@ export function createRuntime(options: RuntimeOptions) {
     },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
-      const thread = await askOf(caller, clientId)
+      const thread = await upToDate(caller, clientId)
       const status = await cancel(thread, runId, newId, actorOf(caller))
       queue.ring(thread.threadId)
       return status
     },
 
     async retry(caller: Caller, clientId: string, runId: string) {
-      const thread = await askOf(caller, clientId)
+      const thread = await upToDate(caller, clientId)
       await retry(thread, runId, newId, actorOf(caller))
       queue.ring(thread.threadId)
       return thread
@@ -215,12 +215,12 @@ export function createRuntime(options: RuntimeOptions) {
 
     /** Removes the thread. What runs on it is cancelled first. */
     async erase(caller: Caller, clientId: string): Promise<void> {
-      const thread = await askOf(caller, clientId)
+      const thread = await upToDate(caller, clientId)
       while (thread.state.active !== null) {
         const runId = thread.state.line.at(-1) ?? thread.state.active
         await cancel(thread, runId, newId, actorOf(caller)).catch(unlessEnded)
         queue.ring(thread.threadId)
-        if (runId === thread.state.active) await idle(thread)
+        if (runId === thread.state.active) await idle(thread, closing.signal)
       }
       const expect = [{ fact: 'active', is: null }]
       await store.erase(thread.threadId, { expect })
@@ -288,14 +288,17 @@ export function createRuntime(options: RuntimeOptions) {
 }
 
 /** Resolves when no run has the thread; whoever cancelled it knows that this is soon. */
-async function idle(thread: Thread): Promise<void> {
-  await new Promise<void>((resolve) => {
+async function idle(thread: Thread, closing: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
     const look = () => {
-      if (thread.state.active !== null) return
+      if (closing.aborted) reject(new RuntimeError('stopping', undefined, { retryAfter: 2 }))
+      else if (thread.state.active === null) resolve()
+      else return
       unlisten()
-      resolve()
+      closing.removeEventListener('abort', look)
     }
     const unlisten = thread.listen(look)
+    closing.addEventListener('abort', look)
     look()
   })
 }

@@ -3,28 +3,13 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { Entry } from '../../src/core/entries.ts'
 import type { AskRow, Marks, NewEntry, Store, ThreadRow } from '../../src/core/store.ts'
 import type { Clock } from '../../src/lib/clock.ts'
+import { fakeClock } from '../support/clock.ts'
 
 export interface OpenedStore {
   store: Store
   /** Closes the store and opens it again, for those that outlive their process. */
   reopen?: () => Promise<Store>
   dispose(): Promise<void>
-}
-
-export interface FakeClock extends Clock {
-  advance(ms: number): void
-}
-
-export function fakeClock(start = 1_700_000_000_000): FakeClock {
-  let now = start
-  return {
-    now: () => now,
-    monotonic: () => now - start + 1,
-    sleep: () => Promise.reject(new Error('the fake clock never sleeps')),
-    advance(ms) {
-      now += ms
-    },
-  }
 }
 
 let ids = 0
@@ -189,7 +174,7 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       await create(store, 't')
       const one = await store.claim('t', 'one', 1000)
       await store.append('t', [entry('t')], { fence: one!.fence })
-      clock.advance(5000)
+      await clock.advance(5000)
       // Nobody took it: it may finish what it was doing.
       await store.append('t', [entry('t')], { fence: one!.fence })
       const two = await store.claim('t', 'two', 1000)
@@ -211,11 +196,11 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       await create(store, 'u')
       const t = await store.claim('t', 'one', 1000)
       const u = await store.claim('u', 'one', 1000)
-      clock.advance(900)
+      await clock.advance(900)
       expect(await store.renew('one', 1000)).toEqual(new Set([t!.fence, u!.fence]))
-      clock.advance(900)
+      await clock.advance(900)
       expect(await store.claim('t', 'two', 1000)).toBeUndefined()
-      clock.advance(200)
+      await clock.advance(200)
       const taken = await store.claim('t', 'two', 1000)
       expect(taken!.fence).toBeGreaterThan(t!.fence)
       expect(await store.renew('one', 1000)).toEqual(new Set([u!.fence]))
@@ -253,7 +238,7 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       const { store } = await start(clock)
       await create(store, 't')
       const one = await store.claim('t', 'one', 1000)
-      clock.advance(2000)
+      await clock.advance(2000)
       const late = store.append('t', [entry('t')], { fence: one!.fence })
       await store.claim('t', 'two', 1000)
       const seen = await store.read('t')
@@ -404,9 +389,9 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       await store.claim('leg', 'one', 300)
       await store.append('timer', [marking('timer', { timers: { late: null } })], {})
       expect(await store.work(10)).toEqual({ threadIds: [], nextAt: now + 300 })
-      clock.advance(300)
+      await clock.advance(300)
       expect(await store.work(10)).toEqual({ threadIds: ['leg'], nextAt: now + 500 })
-      clock.advance(200)
+      await clock.advance(200)
       expect(new Set((await store.work(10)).threadIds)).toEqual(new Set(['leg', 'timer']))
       await store.append('leg', [marking('leg', { thread: { leg: null } })], {})
       expect((await store.work(10)).threadIds).toEqual(['timer'])
@@ -560,7 +545,7 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
         threads: await store.threads({ tenant: 'acme', owner: 'ann', limit: 9 }),
         asks: await store.asks({ tenant: 'acme', limit: 9 }),
       }
-      clock.advance(2000)
+      await clock.advance(2000)
       const again = await reopen()
       const after = {
         entries: await again.read('t'),

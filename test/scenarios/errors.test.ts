@@ -2,8 +2,14 @@ import { describe, expect, test } from 'vitest'
 import { RuntimeError } from '../../src/core/errors.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { serve } from '../support/serve.ts'
-import { look, story } from '../support/story.ts'
+import { look, send, story } from '../support/story.ts'
 import { find, names, problem, said, seedFrames, tools } from '../support/tools.ts'
+
+function circle(): unknown {
+  const one: Record<string, unknown> = {}
+  one.self = one
+  return one
+}
 
 describe('errors', () => {
   test('of a tool become its result, and the model decides (seed 7.1)', async () => {
@@ -15,6 +21,35 @@ describe('errors', () => {
     expect(find(frames, 'tool_result').tool_output).toBe('Error executing tool: no such sea')
     expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
     expect(said(model.requests[1]).at(-1)).toBe('tool: Error executing tool: no such sea')
+  })
+
+  test.each([
+    ['a circle', circle, /circular/i],
+    ['a big number', () => 5n, /BigInt/],
+    ['nothing', () => undefined, /^tool: $/],
+    ['a function', () => () => 1, /^tool: $/],
+  ])('a result that is %s ends as a result too', async (_, result, heard) => {
+    const box = tools()
+    const odd = { ...box.look, run: async () => result() }
+    const model = scriptedModel([[look('1', 'sea')], [text('Odd.')]])
+    const server = await serve({ model, tools: [odd], builtIns: false })
+    const frames = await (await server.start('c', 'the sea?')).rest()
+    expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+    expect(said(model.requests[1]).at(-1)).toMatch(heard)
+  })
+
+  test('a tool whose sentence and preview fail is asked about all the same', async () => {
+    const box = tools()
+    const fails = () => {
+      throw new Error('no words')
+    }
+    const shy = { ...box.send, describe: fails, preview: fails as () => Promise<never> }
+    const model = scriptedModel([[send('1')], [text('Done.')]])
+    const server = await serve({ model, tools: [shy], builtIns: false })
+    const stream = await server.start('c', 'pay')
+    const asked = find(await stream.until('approval_required'), 'approval_required')
+    expect(asked.card.title).toBe('Run send')
+    stream.leave()
   })
 
   test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { fakeClock } from '../../../test/contracts/store.contract.ts'
+import { fakeClock } from '../../../test/support/clock.ts'
 import { Leases } from './leases.ts'
 
 test('has a fence for a million claims, then asks for a new epoch', () => {
