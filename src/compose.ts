@@ -19,6 +19,7 @@ import { createServer } from './server.ts'
 import type { Settings } from './settings.ts'
 import { fileStore } from './stores/file/store.ts'
 import { builtInTools } from './tools/index.ts'
+import { aguiWire } from './wires/agui/wire.ts'
 import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import type { Route } from './wires/http.ts'
@@ -48,10 +49,16 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   })
   store.onDescribe((threadId, runIds) => readable(runtime, threadId, runIds))
 
-  const routes: Route[] = chatsWire(runtime, new Heartbeats(config.heartbeat))
+  const heartbeats = new Heartbeats(config.heartbeat)
+  const basePaths = [...new Set([config.basePath, '/api/copilotkit'])]
+  const agui = { runtime, heartbeats, basePaths, whenBusy: config.aguiBusy, version: version() }
+  const routes: Route[] = [
+    ...chatsWire(runtime, heartbeats),
+    ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
+  ]
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
-  const { apiKeys, bodyLimit } = config
-  const { fetch } = createServer({ routes, open, apiKeys, bodyLimit, log })
+  const { apiKeys, bodyLimit, origins } = config
+  const { fetch } = createServer({ routes, open, apiKeys, bodyLimit, origins, log })
   const served = runtime.serve()
   const closers: (() => void)[] = []
 

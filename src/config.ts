@@ -18,6 +18,9 @@ export interface Config {
   leaseTtl: number
   drain: number
   demoDelay: number
+  origins: ReadonlySet<string>
+  basePath: string
+  aguiBusy: 'reject' | 'queue'
   heartbeat: number
   /** A segment of the file store's commit log ends when it is longer. */
   segmentBytes: number
@@ -44,6 +47,12 @@ const schema = z.object({
   HANDRAIL_DEMO_DELAY_MS: whole(15),
   HANDRAIL_HEARTBEAT_MS: whole(15_000, 10),
   HANDRAIL_SEGMENT_BYTES: whole(16 * 1024 * 1024, 1_024),
+  HANDRAIL_CORS_ORIGINS: z.string().default(''),
+  HANDRAIL_BASE_PATH: z
+    .string()
+    .regex(/^(\/[\w.-]+)+$/, 'must look like /copilotkit')
+    .default('/copilotkit'),
+  HANDRAIL_AGUI_BUSY: z.enum(['reject', 'queue']).default('reject'),
   HANDRAIL_HITL: onOff,
   HANDRAIL_ACTION_LIMIT: whole(10),
   HANDRAIL_CRASH: z.string().optional(),
@@ -79,6 +88,9 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     leaseTtl: read.HANDRAIL_LEASE_MS,
     drain: read.HANDRAIL_DRAIN_MS,
     demoDelay: read.HANDRAIL_DEMO_DELAY_MS,
+    origins: new Set(read.HANDRAIL_CORS_ORIGINS.split(/[\s,]+/).filter(Boolean)),
+    basePath: read.HANDRAIL_BASE_PATH,
+    aguiBusy: read.HANDRAIL_AGUI_BUSY,
     heartbeat: read.HANDRAIL_HEARTBEAT_MS,
     segmentBytes: read.HANDRAIL_SEGMENT_BYTES,
     governor: {

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
 import { isLoopback } from './config.ts'
-import { isRuntimeError, RuntimeError, toRuntimeError } from './core/errors.ts'
+import { RuntimeError, toRuntimeError } from './core/errors.ts'
 import type { Caller } from './core/runtime.ts'
 import type { Log } from './core/worker.ts'
 import { errorResponse, type Route, readCall } from './wires/http.ts'
@@ -12,6 +12,8 @@ export interface ServerOptions {
   open: readonly Route[]
   apiKeys: ReadonlyMap<string, Omit<Caller, 'wire'>>
   bodyLimit: number
+  /** Origins of pages that may call us, besides those of this machine; `*` for all. */
+  origins: ReadonlySet<string>
   log: Log
 }
 
@@ -26,16 +28,28 @@ export function createServer(options: ServerOptions): {
     ...options.open.map((one) => ({ one, guard: false })),
     ...options.routes.map((one) => ({ one, guard: true })),
   ]
+  /** What may be told of an error; what may not is in the log. */
+  const told = (error: unknown, path: string): RuntimeError => {
+    const known = toRuntimeError(error)
+    if (known.code === 'internal' || known.code === 'thread_damaged') {
+      options.log.error({ err: known.cause ?? known, path }, 'request failed')
+    }
+    return known
+  }
   for (const { one, guard } of routes) {
     const path = one.path.replace(/\{(\w+)\}/g, ':$1')
     methods.set(path, [...(methods.get(path) ?? []), one.method.toUpperCase()])
     app.on(one.method.toUpperCase(), path, async (c) => {
       const request = c.req.raw
-      const caller = guard ? who(request) : nobody
-      const params = c.req.param()
-      refuseHalfDecoded(params, request)
-      const call = await readCall(one, request, params, options.bodyLimit)
-      return await one.handle({ ...call, caller, request })
+      try {
+        const caller = guard ? { ...who(request), wire: one.wire ?? 'http' } : nobody
+        const params = c.req.param()
+        refuseHalfDecoded(params, request)
+        const call = await readCall(one, request, params, options.bodyLimit)
+        return await one.handle({ ...call, caller, request })
+      } catch (error) {
+        return (one.fail ?? errorResponse)(told(error, c.req.path))
+      }
     })
   }
   for (const [path, allowed] of methods) {
@@ -51,23 +65,51 @@ export function createServer(options: ServerOptions): {
     })
   }
   app.notFound(() => errorResponse(new RuntimeError('not_found')))
-  app.onError((error, c) => {
-    const known = toRuntimeError(error)
-    if (known.code === 'internal' || known.code === 'thread_damaged') {
-      options.log.error({ err: known.cause ?? known, path: c.req.path }, 'request failed')
-    }
-    return errorResponse(known)
-  })
+  app.onError((error, c) => errorResponse(told(error, c.req.path)))
   return {
     fetch: async (request) => {
       try {
         if (options.apiKeys.size === 0) loopbackOnly(request)
-        return await app.fetch(request)
+        const allowed = cors(request, options.origins)
+        if (request.method === 'OPTIONS')
+          return new Response(null, { status: 204, headers: allowed })
+        const response = await app.fetch(request)
+        for (const [name, value] of Object.entries(allowed)) response.headers.set(name, value)
+        return response
       } catch (error) {
-        return errorResponse(isRuntimeError(error) ? error : toRuntimeError(error))
+        return errorResponse(toRuntimeError(error))
       }
     },
   }
+}
+
+/** Echoes what is asked for: `*` would not cover credentials nor the Authorization header. */
+function cors(request: Request, origins: ReadonlySet<string>): Record<string, string> {
+  const origin = request.headers.get('origin')
+  if (origin === null) return {}
+  const known = origins.has('*') || origins.has(origin) || isLocalOrigin(origin)
+  if (!known) return { vary: 'Origin' }
+  const allowed: Record<string, string> = {
+    'access-control-allow-origin': origin,
+    'access-control-allow-credentials': 'true',
+    vary: 'Origin',
+  }
+  if (request.method !== 'OPTIONS') return allowed
+  const method = request.headers.get('access-control-request-method')
+  const headers = request.headers.get('access-control-request-headers')
+  return {
+    ...allowed,
+    vary: 'Origin, Access-Control-Request-Headers',
+    ...(method && { 'access-control-allow-methods': method }),
+    ...(headers && { 'access-control-allow-headers': headers }),
+    'access-control-max-age': '600',
+  }
+}
+
+function isLocalOrigin(origin: string): boolean {
+  if (!URL.canParse(origin)) return false
+  const { hostname, protocol } = new URL(origin)
+  return /^https?:$/.test(protocol) && isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
 }
 
 const nobody: Caller = { tenant: '', user: '', roles: [], wire: 'http' }
@@ -90,7 +132,7 @@ function loopbackOnly(request: Request): void {
 
 function identify(apiKeys: ServerOptions['apiKeys']): (request: Request) => Caller {
   if (apiKeys.size === 0) {
-    return () => ({ tenant: 'default', user: 'local', roles: ['user', 'operator'], wire: 'chats' })
+    return () => ({ tenant: 'default', user: 'local', roles: ['user', 'operator'], wire: '' })
   }
   const digest = (text: string) => createHash('sha256').update(text).digest()
   const known = [...apiKeys].map(([key, caller]) => ({ digest: digest(key), caller }))
@@ -99,6 +141,6 @@ function identify(apiKeys: ServerOptions['apiKeys']): (request: Request) => Call
     const given = digest(bearer ?? request.headers.get('x-api-key') ?? '')
     const match = known.filter((one) => timingSafeEqual(one.digest, given))[0]
     if (!match) throw new RuntimeError('unauthenticated')
-    return { ...match.caller, wire: 'chats' }
+    return { ...match.caller, wire: '' }
   }
 }

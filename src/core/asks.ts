@@ -118,6 +118,17 @@ function goOn(state: ThreadState, run: Run, newId: NewId, settled: ReadonlySet<s
   return [draft('run.queued', { agent: run.agent, why: 'answers' }, at)]
 }
 
+/** Checks a decision without writing it. */
+export function answerOf(
+  pending: readonly AskRecord[],
+  askId: string,
+  said: Decision,
+  tools: ReadonlyMap<string, Tool>,
+): void {
+  const record = pending.find(({ ask }) => ask.askId === askId)
+  if (record) answerFrom(record, said, tools)
+}
+
 function answerFrom({ ask }: AskRecord, said: Decision, tools: ReadonlyMap<string, Tool>): Answer {
   const { askId } = ask
   const reason = said.reason === undefined ? {} : { reason: said.reason }

@@ -1,5 +1,5 @@
 import type { Message } from './messages.ts'
-import type { AskRecord, Run, ThreadState } from './state.ts'
+import type { AskRecord, Run, Said, ThreadState } from './state.ts'
 
 /** The runs from the root to `runId`, or to the head. */
 export function branch(state: ThreadState, runId: string | null = state.head): Run[] {
@@ -37,3 +37,17 @@ export function historyFor(state: ThreadState, run: Run): Message[] {
 
 export const pendingAsks = (state: ThreadState, run: Run): AskRecord[] =>
   run.askIds.map((id) => state.asks.get(id)!).filter((record) => record && !record.answer)
+
+/** What people see of the branch, in order: messages, and the questions that were asked. */
+export function messagesShown(state: ThreadState): (Said | AskRecord)[] {
+  const shown: (Said | AskRecord)[] = []
+  const path = branch(state)
+  const active = state.active === null ? undefined : state.runs.get(state.active)
+  if (active && !path.includes(active)) path.push(active)
+  for (const run of path) {
+    const said = run.messageIds.map((id) => state.messages.get(id)!)
+    const asked = run.askIds.map((id) => state.asks.get(id)!)
+    shown.push(...[...said, ...asked].sort((a, b) => a.seq - b.seq))
+  }
+  return shown.filter((one) => one && ('ask' in one || one.for !== 'model'))
+}

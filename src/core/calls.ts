@@ -82,7 +82,7 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const { leg, clock } = bench
   const { state } = leg.thread
   const tool = box.tools.get(call.name)
-  if (!tool) return say(`There is no tool named ${call.name}.`)
+  if (!tool) return clientCall(call, bench) ?? say(`There is no tool named ${call.name}.`)
   const given = parseInput(call.input, tool)
   if ('problem' in given) return say(given.problem)
 
@@ -142,6 +142,44 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
     }),
   }
 }
+
+/** A tool that runs in the client: its result is asked of whoever is at the other end. */
+function clientCall(call: CallPart, bench: Bench): Plan | undefined {
+  const { leg, clock } = bench
+  const tool = leg.run.options.clientTools?.find(({ name }) => name === call.name)
+  if (!tool) return undefined
+  const asked = askOf(bench, `call:${call.callId}`)
+  if (asked) {
+    const { answer } = asked
+    if (!answer) return { do: 'wait' }
+    if (answer.state === 'answered') return say(asText(answer.value), false)
+    return say(answer.reason ?? 'The client did not answer this call.')
+  }
+  let input: unknown
+  try {
+    input = JSON.parse(call.input === '' ? '{}' : call.input)
+  } catch {
+    return say(`The input of ${call.name} is not valid JSON. Send one JSON object.`)
+  }
+  return {
+    do: 'raise',
+    ask: async () => ({
+      askId: bench.newId('ask'),
+      kind: 'client_tool',
+      title: `Run ${call.name} in the client`,
+      step: leg.legId,
+      key: `call:${call.callId}`,
+      tool: call.name,
+      callId: call.callId,
+      input,
+      deadline: clock.now() + clientToolTimeout,
+      atTimeout: 'reject',
+    }),
+  }
+}
+
+/** Milliseconds a client has; a person may be at the other end of such a tool. */
+const clientToolTimeout = 24 * 3_600_000
 
 const say = (text: string, failed = true, ...also: Draft[]): Plan => ({
   do: 'say',

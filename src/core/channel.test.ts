@@ -54,13 +54,13 @@ test('a run that is cancelled as its first leg begins makes no model call, and t
     const actor = { type: 'user', id: 'u' } as const
     cancelling = cancel(threadNow, threadNow.state.active!, (prefix) => `${prefix}_x`, actor)
   })
-  const first = await start(caller, 'c', { message: userText('m', 'go') })
+  const first = await start(caller, 'c', { messages: [userText('m', 'go')] })
   const { state } = await thread()
   await settled(() => state.runs.get(first.runId)?.endedAt !== null)
   await cancelling
   expect(state.runs.get(first.runId)?.status).toBe('cancelled')
   expect(model.requests).toEqual([])
-  const next = await start(caller, 'c', { message: userText('n', 'on') })
+  const next = await start(caller, 'c', { messages: [userText('n', 'on')] })
   await settled(() => state.runs.get(next.runId)?.status === 'completed')
   await runtime.stop(0)
   await served
@@ -74,7 +74,7 @@ test('a driver whose thread was taken writes nothing more and does not try for e
       taken = store.claim(threadId, 'another server', 60_000, true)
     },
   )
-  const { thread, runId } = await start(caller, 'c', { message: userText('m', 'go') })
+  const { thread, runId } = await start(caller, 'c', { messages: [userText('m', 'go')] })
   await settled(() => taken !== undefined && runtime.legs === 0)
   expect(thread.state.runs.get(runId)?.status).toBe('queued')
   expect(model.requests).toEqual([])

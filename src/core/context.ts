@@ -26,6 +26,11 @@ export function contextOf({ model, toolbox, retry }: AgentSetup, bench: Bench): 
       parameters: jsonSchemaOf(tool),
     }),
   )
+  const own = new Set(tools.map(({ name }) => name))
+  for (const { name, description = '', parameters } of leg.run.options.clientTools ?? []) {
+    if (!own.has(name))
+      tools.push({ name, description, parameters: parameters ?? { type: 'object' } })
+  }
   return {
     threadId: leg.thread.threadId,
     runId: leg.runId,

@@ -56,7 +56,7 @@ const heard = (thread: Thread, kind: Kind, runId: string) =>
 test('an ask that is raised while its run is being cancelled ends with the run (I7)', async () => {
   const steps = [[call('c', 'send', { to: 'ann', amount: 5 })]]
   const { runtime, written, stop } = slowToHear('ask.raised', steps)
-  const { thread, runId } = await runtime.start(caller, 'c', { message: userText('m', 'go') })
+  const { thread, runId } = await runtime.start(caller, 'c', { messages: [userText('m', 'go')] })
   await written.reached
   const ended = heard(thread, 'run.cancelled', runId)
   await cancel(thread, runId, runtime.newId, person)
@@ -72,8 +72,8 @@ test('a run that is cancelled in line just before its turn does not get it (I7)'
     await thought.pass()
     yield text('done')
   })
-  const { thread, runId } = await runtime.start(caller, 'c', { message: userText('m', 'go') })
-  const next = { message: userText('n', 'next'), whenBusy: 'queue' } as const
+  const { thread, runId } = await runtime.start(caller, 'c', { messages: [userText('m', 'go')] })
+  const next = { messages: [userText('n', 'next')], whenBusy: 'queue' } as const
   const { runId: second } = await runtime.start(caller, 'c', next)
   await thought.reached
   const cancelled = cancel(thread, second, runtime.newId, person)

@@ -82,12 +82,12 @@ const statusOf = ({ runs }: ThreadState, runId: string) => runs.get(runId)?.stat
 test('the outcome of an effect waits in the spool while the store is away, and the run goes on after', async () => {
   const { start, setAway, spooled, running, runs } = world()
   const { runtime, stop } = start()
-  const { thread, runId } = await runtime.start(caller, 'c', { message: userText('m', 'pay') })
+  const { thread, runId } = await runtime.start(caller, 'c', { messages: [userText('m', 'pay')] })
   await running.reached
   setAway(true)
   running.open()
   await until(() => spooled.size === 1)
-  const refused = runtime.start(caller, 'd', { message: userText('n', 'hi') })
+  const refused = runtime.start(caller, 'd', { messages: [userText('n', 'hi')] })
   await expect(refused).rejects.toMatchObject({ code: 'store_unavailable', status: 503 })
   expect(statusOf(thread.state, runId)).toBe('running')
   setAway(false)
@@ -100,7 +100,7 @@ test('the outcome of an effect waits in the spool while the store is away, and t
 test('what was kept is shown as evidence when the process is gone before the store is back (I4)', async () => {
   const { start, setAway, spooled, running, runs } = world()
   const first = start(50)
-  const { runId } = await first.runtime.start(caller, 'c', { message: userText('m', 'pay') })
+  const { runId } = await first.runtime.start(caller, 'c', { messages: [userText('m', 'pay')] })
   await running.reached
   setAway(true)
   running.open()

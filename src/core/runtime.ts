@@ -8,6 +8,7 @@ import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
+import type { ModelEvent, ModelRequest } from './model.ts'
 import type { RetryRule } from './retry.ts'
 import { creation, retry, start } from './start.ts'
 import type { RunStatus } from './state.ts'
@@ -47,7 +48,9 @@ export interface Caller {
 }
 
 export interface StartRequest {
-  message: Message
+  messages: readonly Message[]
+  imported?: readonly Message[]
+  state?: { value: unknown }
   agent?: string
   whenBusy?: 'reject' | 'queue' | 'cancel'
   replaces?: string
@@ -213,6 +216,18 @@ export function createRuntime(options: RuntimeOptions) {
       return thread
     },
 
+    async rename(caller: Caller, clientId: string, title: string): Promise<void> {
+      const thread = await askOf(caller, clientId)
+      const drafts = [draft('thread.renamed', { title })]
+      await thread.commit(drafts, { guard: {}, actor: actorOf(caller) })
+    },
+
+    async archive(caller: Caller, clientId: string, archived: boolean): Promise<void> {
+      const thread = await askOf(caller, clientId)
+      const drafts = [draft('thread.archived', { archived })]
+      await thread.commit(drafts, { guard: {}, actor: actorOf(caller) })
+    },
+
     /** Removes the thread. What runs on it is cancelled first. */
     async erase(caller: Caller, clientId: string): Promise<void> {
       const thread = await upToDate(caller, clientId)
@@ -233,6 +248,13 @@ export function createRuntime(options: RuntimeOptions) {
       query: { limit: number; cursor?: string; archived?: boolean },
     ): Promise<Page<ThreadRow>> {
       return await store.threads({ tenant: caller.tenant, owner: caller.user, ...query })
+    },
+
+    tools: allTools,
+
+    /** One call of an agent's model outside of any thread; nothing of it is kept. */
+    complete(agent: string, request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
+      return (setups.get(agent) ?? missing(agent)).model.stream(request, signal)
     },
 
     /** For files and inspectors: a thread by its key. */

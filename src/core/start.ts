@@ -10,7 +10,12 @@ import type { Expectation, ThreadName } from './store.ts'
 import { decide, type Thread } from './thread.ts'
 
 export interface Start {
-  message: Message
+  /** What the user says; usually one. */
+  messages: readonly Message[]
+  /** History that a new thread is begun with. */
+  imported?: readonly Message[]
+  /** The client's copy of the agent's state, when it differs from ours. */
+  state?: { value: unknown }
   agent: string
   actor: Actor
   /** What to do when another run has the thread. */
@@ -38,14 +43,17 @@ export async function start(thread: Thread, start: Start, newId: NewId) {
     const branch = branchFor(state, start.replaces)
     const { drafts, expect, busy } = makeRoom(state, start, newId)
     const at = { runId, legId }
-    const { agent, options, key, message } = start
+    const { agent, options, key, messages, imported = [] } = start
     if (state.seq === 0) drafts.push(...creation(start))
     const queued = { agent, why: 'start' as const, ...(branch && { branch }) }
     const more = { ...(busy && { behind: true }), ...(options && { options }) }
     drafts.push(draft('run.queued', { ...queued, ...more }, at))
-    drafts.push(draft('message.added', { message, for: 'both' }, at))
+    const all = state.seq === 0 ? [...imported, ...messages] : messages
+    for (const message of all) drafts.push(draft('message.added', { message, for: 'both' }, at))
+    if (start.state) drafts.push(draft('state.patched', { agent, ...start.state }, at))
     if (key) drafts.push(draft('key.used', { ...key, ref: runId }, { runId }))
-    expect.push({ fact: 'active', is: state.active }, { fact: `message:${message.id}`, is: null })
+    expect.push({ fact: 'active', is: state.active })
+    for (const { id } of messages) expect.push({ fact: `message:${id}`, is: null })
     if (key) expect.push({ fact: `key:${key.key}`, is: null })
     const writing = { guard: { expect }, actor: start.actor }
     return { drafts, writing, result: { runId, fresh: true } }
@@ -58,10 +66,15 @@ export const creation = ({ name, agent, governor }: Pick<Start, 'name' | 'agent'
   draft('governor.set', governor),
 ]
 
-function earlier(state: ThreadState, { key, message }: Start): string | undefined {
+function earlier(state: ThreadState, { key, messages }: Start): string | undefined {
   const used = key && state.keys.get(key.key)
   if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
-  return used?.ref ?? state.messages.get(message.id)?.runId
+  if (used) return used.ref
+  for (const { id } of messages) {
+    const said = state.messages.get(id)
+    if (said) return said.runId
+  }
+  return undefined
 }
 
 /** Cancels what has the thread in the same transition, gets in line behind it, or refuses. */

@@ -15,7 +15,11 @@ export interface Route<P = unknown, Q = unknown, B = unknown> {
   bodyOptional?: boolean
   headers?: Record<string, string>
   responses: Record<number, { description: string; schema?: z.ZodType; stream?: string }>
+  /** The wire that a request comes by, as the journal names it. */
+  wire?: string
   handle(call: Call<P, Q, B>): Promise<Response>
+  /** How this wire tells of errors, if not as `errorResponse` does. */
+  fail?(error: RuntimeError): Response
 }
 
 export interface Call<P, Q, B> {

@@ -129,7 +129,7 @@ function makeText(
   return text
 }
 
-const sseText = (id: string, { event, data }: Frame) =>
+export const sseText = (id: string, { event, data }: Frame) =>
   `id: ${id}\n${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`
 
 export const sseHeaders = {

@@ -93,7 +93,11 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
         const key = keyOf(request, ['start', params.chat_id, body])
         const message = userText(runtime.newId('msg'), body.user_message)
         const agent = body.agent === undefined ? {} : { agent: body.agent }
-        return await begin(caller, params.chat_id, query, request, { message, ...key, ...agent })
+        return await begin(caller, params.chat_id, query, request, {
+          messages: [message],
+          ...key,
+          ...agent,
+        })
       },
     }),
     route({
@@ -111,7 +115,12 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
         const key = keyOf(request, ['edit', params, body])
         const message = userText(runtime.newId('msg'), body.new_user_message)
         const { agent } = run
-        return await begin(caller, chat_id, query, request, { message, ...key, agent, replaces })
+        return await begin(caller, chat_id, query, request, {
+          messages: [message],
+          ...key,
+          agent,
+          replaces,
+        })
       },
     }),
     route({

@@ -1,0 +1,150 @@
+import type { Decision } from '../../core/asks.ts'
+import { pendingAsks } from '../../core/branch.ts'
+import type { Ask } from '../../core/entries.ts'
+import { RuntimeError } from '../../core/errors.ts'
+import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
+import type { AguiMessage } from './messages.ts'
+
+/** The client tools that stand for an ask, where a client offers them. */
+const standIns: Partial<Record<Ask['kind'], string>> = {
+  approval: 'approveAction',
+  in_doubt: 'approveAction',
+  budget: 'reconfigureHITL',
+}
+
+/** The tool of this client that an ask is shown as; undefined: it needs an interrupt. */
+export function shownAs({ kind, tool }: Ask, tools: ReadonlySet<string>): string | undefined {
+  if (kind === 'client_tool') return tool
+  const standIn = standIns[kind]
+  return standIn !== undefined && tools.has(standIn) ? standIn : undefined
+}
+
+/** A leg ends showing client calls or interrupts, never both: the calls come first. */
+export function openAsks(state: ThreadState, run: Run, tools: ReadonlySet<string>) {
+  const open = pendingAsks(state, run)
+  const calls = open.filter(({ ask }) => shownAs(ask, tools) !== undefined)
+  return calls.length > 0 ? { calls, interrupts: [] } : { calls, interrupts: open }
+}
+
+/** A call that the server makes in the agent's name, so that the client renders the question. */
+export function standInCall({ ask }: AskRecord, tools: ReadonlySet<string>) {
+  const name = shownAs(ask, tools)!
+  const about = { askId: ask.askId, kind: ask.kind, title: ask.title }
+  const more = ask.kind === 'budget' ? ask.input : { tool: ask.tool, input: ask.input }
+  return { id: ask.askId, name, arguments: JSON.stringify({ ...about, ...(more as object) }) }
+}
+
+/** The same in a list of messages, with its answer once there is one. */
+export function standInMessages(record: AskRecord, tools: ReadonlySet<string>): AguiMessage[] {
+  const { ask, answer } = record
+  if (ask.kind === 'client_tool' || shownAs(ask, tools) === undefined) return []
+  const { id, ...call } = standInCall(record, tools)
+  const toolCalls = [{ id, type: 'function' as const, function: call }]
+  const asked: AguiMessage = { id: `${id}-call`, role: 'assistant', content: '', toolCalls }
+  if (!answer) return [asked]
+  const { state, reason } = answer
+  const content = JSON.stringify({ state, by: record.answeredBy?.id, ...(reason && { reason }) })
+  return [asked, { id: `${id}-answer`, role: 'tool', toolCallId: id, content }]
+}
+
+const reasons: Record<Ask['kind'], string> = {
+  approval: 'confirmation',
+  in_doubt: 'handrail:in_doubt',
+  budget: 'handrail:budget',
+  input: 'input_required',
+  client_tool: 'handrail:client_tool',
+}
+
+export function interruptOf({ ask }: AskRecord, protocol: '0' | '1') {
+  const { askId, kind, title, tool, input, callId, deadline, schema, preview, evidence } = ask
+  const fields = { ...(tool !== undefined && { tool }), ...(preview !== undefined && { preview }) }
+  return {
+    id: askId,
+    reason: reasons[kind],
+    message: title,
+    ...(callId !== undefined && { toolCallId: callId }),
+    responseSchema: responseSchema(ask),
+    // Clients of the older dialect refuse even to cancel after it; the server keeps the deadline.
+    ...(protocol === '1' && { expiresAt: new Date(deadline).toISOString() }),
+    metadata: {
+      kind,
+      ...fields,
+      ...(input !== undefined && { input }),
+      ...(schema !== undefined && kind === 'approval' && { inputSchema: schema }),
+      ...(evidence !== undefined && { evidence }),
+      deadline: new Date(deadline).toISOString(),
+    },
+  }
+}
+
+function responseSchema({ kind, schema }: Ask): object {
+  const text = { type: 'string' }
+  const yes = { type: 'boolean' }
+  if (kind === 'budget') {
+    const newLimit = { type: 'integer', minimum: 0 }
+    return { type: 'object', properties: { newLimit, newStatus: yes, stop: yes } }
+  }
+  if (kind === 'in_doubt') {
+    const outcome = { enum: ['happened', 'did_not', 'skip'] }
+    return { type: 'object', properties: { outcome, result: text }, required: ['outcome'] }
+  }
+  if (kind !== 'approval') return (schema as object | undefined) ?? {}
+  const properties = { approved: yes, reason: text, remember: yes, stop: yes, answer: text }
+  const editedArgs = (schema as object | undefined) ?? { type: 'object' }
+  return { type: 'object', properties: { ...properties, editedArgs }, required: ['approved'] }
+}
+
+/** What a person said, from a resume's payload or a stand-in's result. */
+export function decisionFrom(ask: Ask, payload: unknown, field: string): Decision {
+  if (ask.kind === 'client_tool' || ask.kind === 'input') return { value: payload ?? '' }
+  const said = (typeof payload === 'string' ? parse(payload) : payload) as Record<string, unknown>
+  const wrong = (key: string, what: string) =>
+    new RuntimeError('invalid_request', `${field}.${key}: ${what}`, { field: `${field}.${key}` })
+  if (typeof said !== 'object' || said === null || Array.isArray(said)) {
+    throw new RuntimeError('invalid_request', `${field}: send an object`, { field })
+  }
+  const take = <T>(key: string, type: string): T | undefined => {
+    const value = said[key]
+    if (value === undefined || value === null) return undefined
+    if (typeof value !== type) throw wrong(key, `must be a ${type}`)
+    return value as T
+  }
+  const approved = take<boolean>('approved', 'boolean')
+  const outcome = take<'happened' | 'did_not' | 'skip'>('outcome', 'string')
+  const newLimit = take<number>('newLimit', 'number') ?? take<number>('actionLimit', 'number')
+  const newStatus =
+    take<boolean>('newStatus', 'boolean') ?? take<boolean>('isHitlEnabled', 'boolean')
+  const stop = take<boolean>('stop', 'boolean')
+  const answer = take<string>('answer', 'string')
+  if (ask.kind === 'approval' && approved === undefined && !stop && answer === undefined) {
+    throw wrong('approved', 'send true or false')
+  }
+  if (outcome !== undefined && !['happened', 'did_not', 'skip'].includes(outcome)) {
+    throw wrong('outcome', 'send happened, did_not or skip')
+  }
+  if (newLimit !== undefined && (!Number.isInteger(newLimit) || newLimit < 0)) {
+    throw wrong('newLimit', 'must be a whole number')
+  }
+  const decision: Decision = {}
+  const put = <K extends keyof Decision>(key: K, value: Decision[K]) => {
+    if (value !== undefined) decision[key] = value
+  }
+  put('approved', approved)
+  put('outcome', outcome)
+  put('newLimit', newLimit)
+  put('newStatus', newStatus)
+  put('stop', stop)
+  put('reason', take<string>('reason', 'string'))
+  put('remember', take<boolean>('remember', 'boolean'))
+  put('input', take<object>('editedArgs', 'object'))
+  put('value', answer ?? take<string>('result', 'string'))
+  return decision
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

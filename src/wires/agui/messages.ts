@@ -1,0 +1,88 @@
+import type { Message, Part } from '../../core/messages.ts'
+import { callsOf, textOf } from '../../core/messages.ts'
+import type { ClientMessage } from './shapes.ts'
+
+/** AG-UI's messages, in and out. */
+export interface AguiMessage {
+  id: string
+  role: 'user' | 'assistant' | 'tool' | 'reasoning'
+  content?: unknown
+  toolCalls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[]
+  toolCallId?: string
+}
+
+/** Reasoning is a message of its own there, so it needs an id of its own. */
+export const reasoningId = (messageId: string) => `${messageId}-reasoning`
+
+export function fromClient(message: ClientMessage): Message | undefined {
+  const { id, role } = message
+  if (role === 'reasoning' || role === 'activity') return undefined
+  const parts = partsOf(message)
+  if (role === 'developer' || role === 'system') return { id, role: 'system', parts }
+  if (role === 'tool') return { id, role, parts, ...callId(message) }
+  for (const { id: callId, function: call } of message.toolCalls ?? []) {
+    parts.push({ type: 'call', callId, name: call.name, input: call.arguments })
+  }
+  return { id, role, parts }
+}
+
+const callId = ({ toolCallId }: ClientMessage) =>
+  toolCallId === undefined ? {} : { callId: toolCallId }
+
+function partsOf({ content }: ClientMessage): Part[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
+  if (!Array.isArray(content)) return []
+  return content.map((part): Part => {
+    if (part.type === 'text') return { type: 'text', text: part.text as string }
+    if (part.type === 'binary') {
+      const { mimeType, data, url, filename } = part as Record<string, string | undefined>
+      return media(mimeType, data, url, filename)
+    }
+    const { type, value, mimeType } = part.source as Record<string, string | undefined>
+    const kind = mimeType ?? `${part.type === 'document' ? 'application' : part.type}/*`
+    return type === 'data' ? media(kind, value) : media(kind, undefined, value)
+  })
+}
+
+const media = (mediaType = '*/*', data?: string, url?: string, name?: string): Part => ({
+  type: 'media',
+  mediaType,
+  ...(data !== undefined && { data }),
+  ...(url !== undefined && { url }),
+  ...(name !== undefined && { name }),
+})
+
+/** What a client has on its screen of one message: none, one, or reasoning and the rest. */
+export function toClient(message: Message): AguiMessage[] {
+  const { id } = message
+  if (message.role === 'tool') {
+    return [{ id, role: 'tool', toolCallId: message.callId ?? '', content: textOf(message) }]
+  }
+  if (message.role === 'user') return [{ id, role: 'user', content: userContent(message) }]
+  if (message.role === 'system') return []
+  const reasoning = message.parts
+    .map((part) => (part.type === 'reasoning' ? part.text : ''))
+    .join('')
+  const toolCalls = callsOf(message).map(({ callId, name, input }) => ({
+    id: callId,
+    type: 'function' as const,
+    function: { name, arguments: input },
+  }))
+  const said: AguiMessage = { id, role: 'assistant', content: textOf(message) }
+  if (toolCalls.length > 0) said.toolCalls = toolCalls
+  const thought: AguiMessage = { id: reasoningId(id), role: 'reasoning', content: reasoning }
+  const speaks = said.content !== '' || toolCalls.length > 0
+  return [...(reasoning ? [thought] : []), ...(speaks ? [said] : [])]
+}
+
+function userContent(message: Message): unknown {
+  if (message.parts.every((part) => part.type === 'text')) return textOf(message)
+  return message.parts.flatMap((part): object[] => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    if (part.type !== 'media') return []
+    const { mediaType, data, url } = part
+    const type = /^(image|audio|video)\//.exec(mediaType)?.[1] ?? 'document'
+    const source = { type: data === undefined ? 'url' : 'data', value: data ?? url ?? '' }
+    return [{ type, source: { ...source, mimeType: mediaType } }]
+  })
+}

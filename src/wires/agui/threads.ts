@@ -1,0 +1,156 @@
+import { z } from 'zod'
+import { RuntimeError } from '../../core/errors.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import type { ThreadRow } from '../../core/store.ts'
+import { clientId, json, type Route, route } from '../http.ts'
+import { shownMessages } from './telling.ts'
+
+const params = z.object({ threadId: clientId })
+const anything = z.looseObject({})
+const responses = { 200: { description: 'JSON' } }
+const listQuery = z.looseObject({
+  agentId: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(1_000).optional(),
+  cursor: z.string().optional(),
+  includeArchived: z.string().optional(),
+})
+const changes = z.looseObject({
+  name: z.string().max(200).optional(),
+  archived: z.boolean().optional(),
+})
+
+/** The thread list and its inspection, as CopilotKit's `useThreads` wants it. */
+export function threadRoutes(runtime: Runtime): Route[] {
+  return [
+    route({
+      method: 'get',
+      path: '/threads',
+      summary: 'The threads of the caller, newest first',
+      query: listQuery,
+      responses,
+      async handle({ query, caller }) {
+        const { limit = 50, cursor, includeArchived, agentId } = query
+        const page = await runtime.list(caller, {
+          limit,
+          ...(cursor !== undefined && { cursor }),
+          ...(includeArchived !== 'true' && { archived: false }),
+        })
+        const threads = page.rows.map((row) => threadJson(row, agentId))
+        return json({ threads, nextCursor: page.next ?? null })
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/threads/{threadId}/messages',
+      summary: 'The messages of a thread',
+      params,
+      query: anything,
+      responses,
+      async handle({ params: { threadId }, caller }) {
+        const thread = await runtime.find(caller, threadId)
+        const messages = thread ? shownMessages(thread.state, new Set()) : []
+        return json({
+          messages: messages.map(({ toolCalls, ...rest }) => ({
+            ...rest,
+            ...(toolCalls && {
+              toolCalls: toolCalls.map(({ id, function: { name, arguments: args } }) => ({
+                id,
+                name,
+                args,
+              })),
+            }),
+          })),
+        })
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/threads/{threadId}/events',
+      summary: 'The journal of a thread, for inspection',
+      params,
+      query: anything,
+      responses,
+      async handle({ params: { threadId }, caller }) {
+        const thread = await runtime.find(caller, threadId)
+        return json({
+          events: thread ? await thread.entries(Math.max(0, thread.state.seq - 1_000), 1_000) : [],
+        })
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/threads/{threadId}/state',
+      summary: 'The state that the agent shares',
+      params,
+      query: anything,
+      responses,
+      async handle({ params: { threadId }, caller }) {
+        const thread = await runtime.find(caller, threadId)
+        return json({ state: thread?.state.states.get(thread.state.agent) ?? null })
+      },
+    }),
+    route({
+      method: 'patch',
+      path: '/threads/{threadId}',
+      summary: 'Rename a thread, or take it out of the archive',
+      params,
+      query: anything,
+      body: changes,
+      responses,
+      async handle({ params: { threadId }, body: { name, archived }, caller }) {
+        const thread = await runtime.open(caller, threadId)
+        if (name === undefined && archived === undefined) {
+          throw new RuntimeError('invalid_request', 'name: send a name or archived', {
+            field: 'name',
+          })
+        }
+        if (name !== undefined) await runtime.rename(caller, threadId, name)
+        if (archived !== undefined) await runtime.archive(caller, threadId, archived)
+        return json({ id: threadId, name: thread.state.title, archived: thread.state.archived })
+      },
+    }),
+    route({
+      method: 'post',
+      path: '/threads/{threadId}/archive',
+      summary: 'Put a thread into the archive',
+      params,
+      query: anything,
+      body: anything,
+      bodyOptional: true,
+      responses,
+      async handle({ params: { threadId }, caller }) {
+        await runtime.archive(caller, threadId, true)
+        return json({ id: threadId, archived: true })
+      },
+    }),
+    route({
+      method: 'delete',
+      path: '/threads/{threadId}',
+      summary: 'Delete a thread; what runs on it is cancelled first',
+      params,
+      query: anything,
+      body: anything,
+      bodyOptional: true,
+      responses,
+      async handle({ params: { threadId }, caller }) {
+        await runtime.erase(caller, threadId)
+        return json({ id: threadId, deleted: true })
+      },
+    }),
+  ]
+}
+
+function threadJson(row: ThreadRow, agentId: string | undefined) {
+  const updatedAt = new Date(row.updatedAt).toISOString()
+  return {
+    id: row.clientId,
+    name: row.title,
+    agentId: agentId ?? row.agent,
+    organizationId: row.tenant,
+    createdById: row.owner,
+    archived: row.archived,
+    createdAt: new Date(row.createdAt).toISOString(),
+    updatedAt,
+    lastRunAt: updatedAt,
+  }
+}
