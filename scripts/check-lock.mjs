@@ -1,6 +1,7 @@
-import { readFileSync, realpathSync } from 'node:fs'
-import { posix } from 'node:path'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { clients, lockOf, peers } from './prepare.mjs'
 
 /** What is wrong with a lock, one sentence each, none when it is good. */
 export function lockProblems(text) {
@@ -61,8 +62,9 @@ const label = (path) => path.split('node_modules/').pop() || 'the root package'
 
 // Through realpath: under a symlink the two would differ and the check would pass unseen.
 if (import.meta.url === pathToFileURL(realpathSync(process.argv[1])).href) {
-  const problems = lockProblems(
-    readFileSync(new URL('../package-lock.json', import.meta.url), 'utf8'),
+  const folders = ['', ...clients, ...peers].filter((folder) => existsSync(lockOf(folder)))
+  const problems = folders.flatMap((folder) =>
+    lockProblems(readFileSync(lockOf(folder), 'utf8')).map((one) => join(folder, one)),
   )
   for (const problem of problems) console.error(problem)
   process.exitCode = problems.length > 0 ? 1 : 0

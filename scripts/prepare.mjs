@@ -18,17 +18,23 @@ export const entry = join(root, 'dist/main.js')
 
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
 const lockFile = join(root, 'package-lock.json')
-const installStamp = join(root, 'node_modules/.handrail-lock')
 const buildStamp = join(root, 'dist/.handrail-build')
+
+/** Packages of their own: real clients for the tests, and what the bench compares us with. */
+export const clients = ['test/clients', 'test/browser']
+export const peers = ['bench/peer']
 
 /** Installs and builds what is missing or out of date. With nothing to do it writes nothing, so a
  *  read-only deployment starts too. `tools` insists on the development tools; without it a tree
- *  made by `npm ci --omit=dev` beside a ready dist/ is taken as it is. */
-export async function prepare({ tools = false } = {}) {
-  if (!installNeeded(tools) && !buildNeeded()) return
+ *  made by `npm ci --omit=dev` beside a ready dist/ is taken as it is. `packages` are folders that
+ *  are installed too. */
+export async function prepare({ tools = false, packages = [] } = {}) {
+  const needed = () => packages.filter(packageNeeded)
+  if (!installNeeded(tools) && !buildNeeded() && needed().length === 0) return
   await withLock(join(root, '.handrail/prepare'), async ({ own }) => {
     // Asked again inside: whoever held the lock before us may have done it.
-    if (installNeeded(tools)) await install(own)
+    if (installNeeded(tools)) await install('', own)
+    for (const folder of needed()) await install(folder, own)
     if (buildNeeded()) await build(own)
   })
 }
@@ -37,8 +43,15 @@ function installNeeded(tools) {
   if (!existsSync(lockFile)) return false
   const wantTools = tools || existsSync(tsc) || !existsSync(entry)
   if (wantTools && !existsSync(tsc)) return true
-  return read(installStamp) !== digest([lockFile]) && !installedByHand(wantTools)
+  return !isInstalled('') && !installedByHand(wantTools)
 }
+
+const packageNeeded = (folder) =>
+  existsSync(join(root, folder, 'package-lock.json')) && !isInstalled(folder)
+
+const isInstalled = (folder) => read(stampOf(folder)) === digest([lockOf(folder)])
+const stampOf = (folder) => join(root, folder, 'node_modules/.handrail-lock')
+export const lockOf = (folder) => join(root, folder, 'package-lock.json')
 
 /** npm notes what it installed in a lock of its own: a tree someone installed without us is as
  *  good as ours when each package has the version we want. Optional ones depend on the platform. */
@@ -56,19 +69,20 @@ function installedByHand(wantTools) {
   })
 }
 
-async function install(own) {
+async function install(folder, own) {
   // The npm that runs us, if one does. `--include=dev` because NODE_ENV=production would
   // otherwise leave out the compiler.
   const npm = process.env.npm_execpath ?? ''
   const args = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--include=dev']
   const [command, ...before] = npm.endsWith('npm-cli.js') ? [process.execPath, npm] : ['npm']
-  await chore('installing packages', command, [...before, ...args], {
-    cwd: root,
+  const name = folder === '' ? 'packages' : `packages of ${folder}`
+  await chore(`installing ${name}`, command, [...before, ...args], {
+    cwd: join(root, folder),
     onSpawn: (child) => child.pid && own(child.pid),
     otherwise:
       'Installing packages failed: npm says why above; when it is the network, run the same command again.',
   })
-  writeFileSync(installStamp, digest([lockFile]))
+  writeFileSync(stampOf(folder), digest([lockOf(folder)]))
 }
 
 function buildNeeded() {

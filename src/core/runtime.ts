@@ -217,13 +217,13 @@ export function createRuntime(options: RuntimeOptions) {
     },
 
     async rename(caller: Caller, clientId: string, title: string): Promise<void> {
-      const thread = await askOf(caller, clientId)
+      const thread = await upToDate(caller, clientId)
       const drafts = [draft('thread.renamed', { title })]
       await thread.commit(drafts, { guard: {}, actor: actorOf(caller) })
     },
 
     async archive(caller: Caller, clientId: string, archived: boolean): Promise<void> {
-      const thread = await askOf(caller, clientId)
+      const thread = await upToDate(caller, clientId)
       const drafts = [draft('thread.archived', { archived })]
       await thread.commit(drafts, { guard: {}, actor: actorOf(caller) })
     },
