@@ -10,6 +10,9 @@ const standIns: Partial<Record<Ask['kind'], string>> = {
   budget: 'reconfigureHITL',
 }
 
+/** What the message is called that holds such a call. */
+export const standInSuffix = '-call'
+
 export const isStandIn = (tool: string): boolean => Object.values(standIns).includes(tool)
 
 /** The tool of this client that an ask is shown as; undefined: it needs an interrupt. */
@@ -40,7 +43,7 @@ export function standInMessages(record: AskRecord, tools: ReadonlySet<string>): 
   if (ask.kind === 'client_tool' || shownAs(ask, tools) === undefined) return []
   const { id, ...call } = standInCall(record, tools)
   const toolCalls = [{ id, type: 'function' as const, function: call }]
-  const asked: AguiMessage = { id: `${id}-call`, role: 'assistant', content: '', toolCalls }
+  const asked: AguiMessage = { id: id + standInSuffix, role: 'assistant', content: '', toolCalls }
   if (!answer) return [asked]
   const { state, reason, messageId = `${id}-answer` } = answer
   const content = JSON.stringify({ state, by: record.answeredBy?.id, ...(reason && { reason }) })

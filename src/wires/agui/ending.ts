@@ -1,6 +1,6 @@
 import type { Known } from '../../core/entries.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
-import { interruptOf, openAsks, standInCall } from './asks.ts'
+import { interruptOf, openAsks, standInCall, standInSuffix } from './asks.ts'
 import { contentOf, event, usageOf } from './events.ts'
 import type { Listener } from './telling.ts'
 
@@ -53,7 +53,7 @@ function open(state: ThreadState, run: Run | undefined, { tools }: Listener) {
 function standIn(record: AskRecord, { tools }: Listener): string[] {
   if (record.ask.kind === 'client_tool') return [] // told when its message was
   const { id, name, arguments: text } = standInCall(record, tools)
-  const start = { toolCallId: id, toolCallName: name, parentMessageId: `${id}-call` }
+  const start = { toolCallId: id, toolCallName: name, parentMessageId: id + standInSuffix }
   return [
     event('TOOL_CALL_START', start),
     contentOf('input', id, text),

@@ -1,9 +1,10 @@
+import { whatIsShown } from '../../core/branch.ts'
 import type { RunOptions } from '../../core/entries.ts'
 import type { Message } from '../../core/messages.ts'
 import type { ClientList, Reconciled } from '../../core/reconcile.ts'
 import type { ThreadState } from '../../core/state.ts'
 import { canonical } from '../../lib/canonical.ts'
-import { isStandIn } from './asks.ts'
+import { isStandIn, standInSuffix } from './asks.ts'
 import { fromClient } from './messages.ts'
 import { type RunInput, readMessage } from './shapes.ts'
 import type { Listener } from './telling.ts'
@@ -88,3 +89,21 @@ export function stateFrom(
   if (canonical(value) === canonical(state.states.get(agent))) return {}
   return { state: { value } }
 }
+
+/** Whether the client shows what the thread holds; after a cut stream, or in a tab that slept, not. */
+export function isUpToDate(state: ThreadState, { messages }: RunInput, { has }: Listener): boolean {
+  const shown = (id: string) => state.messages.has(id) || id.endsWith(standInSuffix)
+  for (const raw of messages ?? []) {
+    const { id, role } = raw as { id: string; role: string }
+    if (role === 'assistant' && !shown(id)) return false
+  }
+  for (const one of whatIsShown(state)) {
+    if (!('message' in one) || one.message.role === 'system') continue
+    const { id, role, callId = '' } = one.message
+    if (!(has.has(id) || (role === 'tool' && has.has(callId))) && speaks(one.message)) return false
+  }
+  return true
+}
+
+const speaks = ({ parts }: Message): boolean =>
+  parts.some((part) => part.type === 'call' || (part.type === 'text' && part.text !== ''))

@@ -9,7 +9,14 @@ import { json } from '../http.ts'
 import { answersIn } from './answers.ts'
 import { openAsks } from './asks.ts'
 import { custom, event } from './events.ts'
-import { clientList, isSuggestion, listenerOf, optionsFrom, stateFrom } from './input.ts'
+import {
+  clientList,
+  isSuggestion,
+  isUpToDate,
+  listenerOf,
+  optionsFrom,
+  stateFrom,
+} from './input.ts'
 import type { RunInput } from './shapes.ts'
 import { type Reply, replyTo } from './stream.ts'
 import { suggestion } from './suggest.ts'
@@ -104,9 +111,9 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     if (!begun.fresh) return join(one, written)
     const telling = new Telling(to, written, begun.runId)
     const { firstSeq } = written.state.runs.get(begun.runId)!
-    const alone = written.state.active === begun.runId && news.again === undefined
-    if (alone) return one.reply.tell(written, cursorAt(firstSeq - 1), telling, telling.begin())
-    return follow(one, written, telling)
+    const next = written.state.active === begun.runId && replaces === undefined
+    if (!(next && isUpToDate(written.state, input, to))) return follow(one, written, telling)
+    return one.reply.tell(written, cursorAt(firstSeq - 1), telling, telling.begin())
   }
 
   /** The thread as it is, and, when something runs, what happens to it. */

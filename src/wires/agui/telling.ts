@@ -211,7 +211,7 @@ export class Telling {
   /** A finished message: what was not sent of it yet, and its end. */
   #message(message: Message): string[] {
     const { id } = message
-    if (message.role === 'system') return []
+    if (message.role === 'system' || message.imported) return [] // the client brought it
     if (message.role === 'user') return this.#to.has.has(id) ? [] : userEvents(message)
     if (message.role === 'tool') {
       const { callId: toolCallId = '' } = message
