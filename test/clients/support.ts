@@ -171,18 +171,17 @@ export const clients = [
 export const userMessage = (content: string, id: string = crypto.randomUUID()) =>
   ({ id, role: 'user', content }) as const
 
-export const toolMessage = (toolCallId: string, content: unknown) =>
-  ({
-    ...{ id: crypto.randomUUID(), role: 'tool', toolCallId },
-    content: typeof content === 'string' ? content : JSON.stringify(content),
-  }) as const
+export function toolMessage(toolCallId: string, content: unknown) {
+  const words = typeof content === 'string' ? content : JSON.stringify(content)
+  return { id: crypto.randomUUID() as string, role: 'tool', toolCallId, content: words } as const
+}
 
 /** Messages as `role: words name(arguments)`. */
 export function lines(messages: readonly unknown[]): string[] {
   type Call = { function: { name: string; arguments: string } }
   type Line = { role: string; content?: unknown; toolCalls?: Call[] }
   return (messages as Line[]).map(({ role, content, toolCalls = [] }) => {
-    const words = typeof content === 'string' ? content : JSON.stringify(content ?? '')
+    const words = typeof content === 'object' ? JSON.stringify(content) : content
     const calls = toolCalls.map((call) => `${call.function.name}(${call.function.arguments})`)
     return `${role}: ${[...(words ? [words] : []), ...calls].join(' ')}`
   })
@@ -207,18 +206,18 @@ export function runBody(threadId: string, messages: readonly object[], more: obj
 export function poster(base: string) {
   const { fetch, streams } = recorder()
   return async (path: string, body: unknown, headers: Record<string, string> = {}) => {
+    const mine = streams.length
     const response = await fetch(`${base}/copilotkit${path}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     })
-    const before = streams.length
     const text = await response.text()
     const stream = (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
     return {
       status: response.status,
       headers: response.headers,
-      events: (stream ? streams[before - 1]!.events : []) as Event[],
+      events: (stream ? streams[mine]!.events : []) as Event[],
       json: stream || text === '' ? undefined : JSON.parse(text),
     }
   }
