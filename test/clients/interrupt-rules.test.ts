@@ -4,7 +4,7 @@ import { serve } from '../support/serve.ts'
 import { send, story } from '../support/story.ts'
 import { tools } from '../support/tools.ts'
 import { warpClock } from '../support/warp-clock.ts'
-import { clients, ending, interruptsOf, poster, runBody, userMessage } from './support.ts'
+import { clients, ending, interruptsOf, poster, refusal, runBody, userMessage } from './support.ts'
 
 const run = '/agent/default/run'
 const hello = userMessage('pay ann', 'u1')
@@ -20,8 +20,8 @@ async function waiting(calls = [send('1')]) {
   const refused = async (more: object, code: string, words: string | RegExp = '') => {
     const { status, events } = await post(run, runBody('t', [hello], more))
     expect(status).toBe(200)
-    expect(events).toMatchObject([{ type: 'RUN_ERROR', code }])
-    expect(events[0]!.message).toMatch(words)
+    expect(refusal({ events })).toMatchObject({ type: 'RUN_ERROR', code })
+    expect(ending({ events }).message).toMatch(words)
     expect(await server.journal('t')).toEqual(before)
     expect(server.sent).toEqual([])
   }
@@ -44,14 +44,14 @@ test('an answer to an interrupt of another thread is refused there', async () =>
   await post(run, runBody('other', [userMessage('hi', 'u2')]))
   const list = [userMessage('hi', 'u2')]
   const { events } = await post(run, runBody('other', list, { resume: [yes(ids[0]!)] }))
-  expect(events).toMatchObject([{ type: 'RUN_ERROR', code: 'interrupt_unknown' }])
+  expect(refusal({ events })).toMatchObject({ type: 'RUN_ERROR', code: 'interrupt_unknown' })
   expect(server.sent).toEqual([])
 })
 
 test('an answer on a thread that never was is refused, and makes no thread', async () => {
   const { post, server } = await waiting()
   const { events } = await post(run, runBody('new', [], { resume: [yes('ask_never')] }))
-  expect(events).toMatchObject([{ type: 'RUN_ERROR', code: 'interrupt_unknown' }])
+  expect(refusal({ events })).toMatchObject({ type: 'RUN_ERROR', code: 'interrupt_unknown' })
   expect((await server.request('GET', '/chats/new')).status).toBe(404)
 })
 

@@ -71,9 +71,9 @@ export async function judge({ url, request, response, events, whole }: Recorded)
 
 /** What only clients of 1.0 are told, and the other dialect could not read. */
 function withoutNews(event: Event): Event {
-  if (event.outcome?.type !== 'cancelled') return event
-  const { outcome: _, ...rest } = event
-  return rest
+  const { outcome, ...rest } = event
+  if (outcome?.type !== 'cancelled' && !outcome?.pendingToolCallIds) return event
+  return outcome.type === 'cancelled' ? rest : { ...rest, outcome: { type: outcome.type } }
 }
 
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>

@@ -226,6 +226,18 @@ export function poster(base: string) {
 /** The end of a stream: what a client that swallows errors must have been told. */
 export const ending = ({ events }: { events: readonly Event[] }): Event => events.at(-1)!
 
+/** Refused inside the stream: nothing but the error, the start of the run aside. */
+export function refusal({ events }: { events: readonly Event[] }): Event {
+  expect(events.filter(({ type }) => type !== 'RUN_STARTED')).toHaveLength(1)
+  return ending({ events })
+}
+
+/** Ended well, with nothing that waits for an interrupt. */
+export function finished(stream: { events: readonly Event[] }): void {
+  const { type, outcome = { type: 'success' } } = ending(stream)
+  expect([type, outcome.type]).toEqual(['RUN_FINISHED', 'success'])
+}
+
 export const interruptsOf = (stream: { events: readonly Event[] }) =>
   (ending(stream).outcome?.interrupts ?? []) as Event[]
 
