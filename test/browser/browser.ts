@@ -42,29 +42,30 @@ export interface Tab {
 }
 
 export type Flavour = 'v1' | 'v2'
-export type Address = (flavour: Flavour, thread: string) => string
 
-/** Opens tabs that share one profile. Whatever the story, no request leaves the machine and no
- *  tab reports an error that the story did not announce. */
-export async function openTabs(context: BrowserContext, address: Address) {
+/** A way to open tabs for one test, closed with it. Whatever the story, no request leaves the
+ *  machine and no tab reports an error that the story did not announce. */
+export function openTabs(context: BrowserContext) {
   const surprises: string[] = []
-  await context.route('**/*', async (route) => {
-    const { hostname, protocol, href } = new URL(route.request().url())
-    const local = ['data:', 'blob:'].includes(protocol) || hostname === '127.0.0.1'
-    if (local) return await route.fallback()
-    surprises.push(`left the machine: ${href}`)
-    await route.abort()
-  })
+  const pages: Page[] = []
   onTestFinished(async () => {
-    await context.close()
+    for (const page of pages) await page.close()
     expect(surprises).toEqual([])
   })
-  return async (flavour: Flavour, thread: string): Promise<Tab> => {
+  return async (address: string): Promise<Tab> => {
     const page = await context.newPage()
+    pages.push(page)
     let calm = true
     const note = (what: string) => {
       if (calm) surprises.push(what)
     }
+    const stays = (url: string) => {
+      const { hostname, protocol } = new URL(url)
+      const local = hostname === '127.0.0.1' || protocol === 'data:' || protocol === 'blob:'
+      if (!local) surprises.push(`left the machine: ${url}`)
+    }
+    page.on('request', (request) => stays(request.url()))
+    page.on('websocket', (socket) => stays(socket.url()))
     page.on('pageerror', (error) => note(`page error: ${error.stack}`))
     page.on('console', (line) => line.type() === 'error' && note(`console: ${line.text()}`))
     page.on('requestfailed', (request) => {
@@ -72,7 +73,7 @@ export async function openTabs(context: BrowserContext, address: Address) {
       const reason = request.failure()?.errorText
       if (reason !== 'net::ERR_ABORTED') note(`${request.url()}: ${reason}`)
     })
-    await connected(page, () => page.goto(address(flavour, thread)))
+    await connected(page, () => page.goto(address))
     return tabOf(page, () => {
       calm = false
     })

@@ -22,6 +22,8 @@ export interface Stage {
   start(): Promise<void>
   /** The runs of a thread as the journal has them: what was said, and how it ended. */
   runs(threadId: string): Promise<{ said: string; status: string }[]>
+  /** The threads that the server lists. */
+  threads(): Promise<string[]>
   close(): Promise<void>
 }
 
@@ -54,11 +56,19 @@ export async function openStage(): Promise<Stage> {
       const { interactions } = (await response.json()) as { interactions: Interaction[] }
       return interactions.map(({ user_message, status }) => ({ said: user_message, status }))
     },
+    async threads() {
+      const { threads } = (await (await fetch(`${url}/copilotkit/threads`)).json()) as Threads
+      return threads.map(({ id }) => id)
+    },
     async close() {
       await server.kill()
       await directory.remove()
     },
   }
+}
+
+interface Threads {
+  threads: { id: string }[]
 }
 
 interface Interaction {
@@ -81,7 +91,10 @@ export async function servePage(): Promise<{ url: string; close(): Promise<void>
       response.writeHead(404).end()
       return
     }
-    response.writeHead(200, { 'content-type': types[extname(path)] ?? 'application/octet-stream' })
+    const type = types[extname(path)] ?? 'application/octet-stream'
+    // As in production: assets have a digest in their names and need not be asked for twice.
+    const cache = path.includes('/assets/') ? 'max-age=3600, immutable' : 'no-cache'
+    response.writeHead(200, { 'content-type': type, 'cache-control': cache })
     response.end(readFileSync(path))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -9,6 +9,7 @@ export interface Approval {
 
 export interface Decision {
   approved: boolean
+  reason?: string
   editedArgs?: Record<string, unknown>
 }
 
@@ -55,7 +56,10 @@ export function ApprovalCard({
           >
             {changed ? 'Approve with changes' : 'Approve'}
           </button>
-          <button type="button" onClick={() => answer({ approved: false })}>
+          <button
+            type="button"
+            onClick={() => answer({ approved: false, reason: 'Not on this page' })}
+          >
             Reject
           </button>
         </p>
