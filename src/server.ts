@@ -71,7 +71,8 @@ export function createServer(options: ServerOptions): {
       try {
         if (options.apiKeys.size === 0) loopbackOnly(request)
         const allowed = cors(request, options.origins)
-        if (request.method === 'OPTIONS')
+        // With an origin it is a browser that asks first; without, an address is asked what it takes.
+        if (request.method === 'OPTIONS' && request.headers.has('origin'))
           return new Response(null, { status: 204, headers: allowed })
         const response = await app.fetch(request)
         for (const [name, value] of Object.entries(allowed)) response.headers.set(name, value)

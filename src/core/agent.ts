@@ -17,7 +17,12 @@ export type AgentEvent =
   | { type: 'piece'; piece: Piece }
   /** A finished message. */
   | { type: 'message'; message: Message; for?: 'model' | 'client' | 'both' }
+  /** The whole state; readers are told what changed. */
   | { type: 'state'; value: unknown }
+  /** A part of the work that has a name: a node of a graph, a stage of a plan. */
+  | { type: 'step'; name: string; done: boolean }
+  /** Something to show beside the messages; the same id again takes its place. */
+  | { type: 'activity'; id: string; activity: string; content: object }
   | { type: 'event'; name: string; value: unknown }
 
 /** A piece of something that is being written: of a message, of a call's input, of a tool's output. */

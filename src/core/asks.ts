@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { NewId } from '../lib/ids.ts'
 import { pendingAsks } from './branch.ts'
 import { cancelDrafts } from './cancel.ts'
@@ -23,6 +24,8 @@ export interface Decision {
   stop?: boolean
   /** An answer in place of the call's result, or the result of what did happen. */
   value?: unknown
+  /** What the client calls the message that says so. */
+  messageId?: string
   outcome?: Answer['outcome']
   /** Budgets: the new limit, and whether it is on. */
   newLimit?: number
@@ -36,42 +39,80 @@ export interface Decider {
   newId: NewId
 }
 
-/** Settles an ask once (I2). Gives the record, and whether this decision is the one that counts. */
+/** What the wire calls the parts of a decision, for errors that name them. */
+export interface Named {
+  input: string
+  value: string
+}
+
+/** Decisions that belong together: all of them are written, or none. */
+export interface Answering {
+  decisions: readonly { askId: string; decision: Decision; named: Named }[]
+  key?: { key: string; digest: string }
+  /** What the client calls the request; see `run.queued`. */
+  request?: string
+  /** The client's copy of the agent's state, when it differs from ours. */
+  state?: { value: unknown }
+}
+
+/**
+ * Settles asks of one run, each once (I2). Gives those that these decisions settled; what is not
+ * among them had been settled before.
+ */
 export async function answer(
   { thread, tools, now, newId }: Decider,
-  askId: string,
-  decision: Decision,
+  { decisions, key, request, state: copy }: Answering,
   actor: Actor,
-  key?: { key: string; digest: string },
-): Promise<{ record: AskRecord; fresh: boolean }> {
+): Promise<ReadonlySet<string>> {
   await expire(thread, now, newId)
-  const fresh = await decide(thread, () => {
+  return await decide(thread, () => {
     const { state } = thread
-    const record = state.asks.get(askId)
-    const run = record && state.runs.get(record.runId)
-    if (!record || !run) throw new RuntimeError('ask_not_found')
     const used = key && state.keys.get(key.key)
     if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
-    if (record.answer) return { result: false }
-    const said = answerFrom(record, decision, tools)
-    const drafts: Draft[] = [draft('ask.answered', said, { runId: run.runId })]
-    const tool = tools.get(record.ask.tool ?? '')
-    if (said.remember && said.state === 'approved' && tool) {
-      const grant = { grantId: newId('grant'), tool: tool.name, schema: schemaDigest(tool), askId }
-      drafts.push(draft('grant.given', grant))
+    const open = decisions.flatMap(({ askId, ...rest }) => {
+      const record = state.asks.get(askId)
+      if (!record) throw new RuntimeError('ask_not_found')
+      return record.answer ? [] : [{ record, ...rest }]
+    })
+    const run = state.runs.get(open[0]?.record.runId ?? '')
+    if (!run) return { result: new Set<string>() }
+    const settled = new Set(open.map(({ record }) => record.ask.askId))
+    const drafts: Draft[] = []
+    let stop = false
+    for (const { record, decision, named } of open) {
+      const said = answerFrom(record, decision, tools, named)
+      drafts.push(...answerDrafts(record, said, decision, tools, newId))
+      stop ||= said.stop === true
     }
-    if (record.ask.kind === 'budget' && said.state === 'answered') {
-      drafts.push(draft('governor.set', budgetFrom(decision)))
-    }
-    if (key) drafts.push(draft('key.used', { ...key, ref: `ask:${askId}` }))
-    const then = said.stop
-      ? cancelDrafts(state, run, newId, 'Stopped by the decision.', askId)
-      : goOn(state, run, newId, new Set([askId]))
+    if (copy) drafts.push(draft('state.patched', { agent: run.agent, ...copy }))
+    if (key) drafts.push(draft('key.used', { ...key, ref: `ask:${[...settled].join()}` }))
+    const then = stop
+      ? cancelDrafts(state, run, newId, 'Stopped by the decision.', ...settled)
+      : goOn(state, run, newId, settled, request)
     const keyUnused: Expectation[] = key ? [{ fact: `key:${key.key}`, is: null }] : []
     const expect = [...relied(state, run), ...keyUnused]
-    return { drafts: [...drafts, ...then], writing: { guard: { expect }, actor }, result: true }
+    return { drafts: [...drafts, ...then], writing: { guard: { expect }, actor }, result: settled }
   })
-  return { record: thread.state.asks.get(askId)!, fresh }
+}
+
+/** The answer, and what it grants. */
+function answerDrafts(
+  { ask, runId }: AskRecord,
+  said: Answer,
+  decision: Decision,
+  tools: ReadonlyMap<string, Tool>,
+  newId: NewId,
+): Draft[] {
+  const drafts: Draft[] = [draft('ask.answered', said, { runId })]
+  const tool = tools.get(ask.tool ?? '')
+  if (said.remember && said.state === 'approved' && tool) {
+    const grant = { grantId: newId('grant'), tool: tool.name, schema: schemaDigest(tool) }
+    drafts.push(draft('grant.given', { ...grant, askId: ask.askId }))
+  }
+  if (ask.kind === 'budget' && said.state === 'answered') {
+    drafts.push(draft('governor.set', budgetFrom(decision)))
+  }
+  return drafts
 }
 
 /** Ends what nobody answered in time. What its rule says then happens, once. */
@@ -111,39 +152,46 @@ export const relied = (state: ThreadState, run: Run): Expectation[] => [
 ]
 
 /** The next leg is queued by the transition that settles the last ask while no leg is at work. */
-function goOn(state: ThreadState, run: Run, newId: NewId, settled: ReadonlySet<string>): Draft[] {
+function goOn(
+  state: ThreadState,
+  run: Run,
+  newId: NewId,
+  settled: ReadonlySet<string>,
+  request?: string,
+): Draft[] {
   if (run.status !== 'waiting' || state.leg !== null) return []
   if (pendingAsks(state, run).some(({ ask }) => !settled.has(ask.askId))) return []
   const at = { runId: run.runId, legId: newId('leg') }
-  return [draft('run.queued', { agent: run.agent, why: 'answers' }, at)]
+  const label = request === undefined ? {} : { request }
+  return [draft('run.queued', { agent: run.agent, why: 'answers', ...label }, at)]
 }
 
-/** Checks a decision without writing it. */
-export function answerOf(
-  pending: readonly AskRecord[],
-  askId: string,
+function answerFrom(
+  { ask }: AskRecord,
   said: Decision,
   tools: ReadonlyMap<string, Tool>,
-): void {
-  const record = pending.find(({ ask }) => ask.askId === askId)
-  if (record) answerFrom(record, said, tools)
-}
-
-function answerFrom({ ask }: AskRecord, said: Decision, tools: ReadonlyMap<string, Tool>): Answer {
+  named: Named,
+): Answer {
   const { askId } = ask
-  const reason = said.reason === undefined ? {} : { reason: said.reason }
-  if (said.stop) return { askId, state: 'rejected', stop: true, ...reason }
+  const more = {
+    ...(said.reason !== undefined && { reason: said.reason }),
+    ...(said.messageId !== undefined && { messageId: said.messageId }),
+  }
+  if (said.stop) return { askId, state: 'rejected', stop: true, ...more }
   if (ask.kind === 'in_doubt') {
     const outcome = said.outcome ?? (said.approved ? 'did_not' : 'skip')
-    return { askId, state: 'answered', outcome, value: said.value, ...reason }
+    return { askId, state: 'answered', outcome, value: said.value, ...more }
   }
   if (ask.kind === 'budget') {
-    if (said.approved === false) return { askId, state: 'rejected', stop: true, ...reason }
-    return { askId, state: 'answered', value: budgetFrom(said), ...reason }
+    if (said.approved === false) return { askId, state: 'rejected', stop: true, ...more }
+    return { askId, state: 'answered', value: budgetFrom(said), ...more }
   }
-  if (said.value !== undefined) return { askId, state: 'answered', value: said.value, ...reason }
-  if (!said.approved) return { askId, state: 'rejected', ...reason }
-  const answer: Answer = { askId, state: 'approved', digest: ask.digest, ...reason }
+  if (said.value !== undefined) {
+    if (ask.kind === 'input') checkAgainst(ask.schema, said.value, named.value)
+    return { askId, state: 'answered', value: said.value, ...more }
+  }
+  if (!said.approved) return { askId, state: 'rejected', ...more }
+  const answer: Answer = { askId, state: 'approved', digest: ask.digest, ...more }
   if (said.remember) answer.remember = true
   if (said.input === undefined) return answer
   const tool = tools.get(ask.tool ?? '')
@@ -151,12 +199,28 @@ function answerFrom({ ask }: AskRecord, said: Decision, tools: ReadonlyMap<strin
     throw new RuntimeError('invalid_request', 'This tool is gone; its input cannot be edited.')
   const parsed = tool.schema.safeParse(said.input)
   if (!parsed.success) {
-    const issue = parsed.error.issues[0]!
-    const foreign = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
-    const field = ['body', 'edited_input', ...issue.path, ...foreign].join('.')
-    throw new RuntimeError('invalid_request', `${field}: ${issue.message}`, { field })
+    throw unfit(named.input, parsed.error.issues[0]!)
   }
   return { ...answer, input: parsed.data, digest: callDigest(tool, parsed.data) }
+}
+
+/** An answer must be what was asked for; a schema that we cannot read asks for nothing. */
+function checkAgainst(schema: unknown, value: unknown, named: string): void {
+  if (typeof schema !== 'object' || schema === null) return
+  let reader: z.ZodType
+  try {
+    reader = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
+  } catch {
+    return
+  }
+  const parsed = reader.safeParse(value)
+  if (!parsed.success) throw unfit(named, parsed.error.issues[0]!)
+}
+
+function unfit(named: string, issue: z.core.$ZodIssue): RuntimeError {
+  const foreign = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
+  const field = [named, ...issue.path.map(String), ...foreign].join('.')
+  return new RuntimeError('invalid_request', `${field}: ${issue.message}`, { field })
 }
 
 function budgetFrom({ newLimit, newStatus }: Decision) {

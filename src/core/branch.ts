@@ -1,5 +1,5 @@
 import type { Message } from './messages.ts'
-import type { AskRecord, Run, Said, ThreadState } from './state.ts'
+import type { Activity, AskRecord, Run, Said, ThreadState } from './state.ts'
 
 /** The runs from the root to `runId`, or to the head. */
 export function branch(state: ThreadState, runId: string | null = state.head): Run[] {
@@ -38,16 +38,22 @@ export function historyFor(state: ThreadState, run: Run): Message[] {
 export const pendingAsks = (state: ThreadState, run: Run): AskRecord[] =>
   run.askIds.map((id) => state.asks.get(id)!).filter((record) => record && !record.answer)
 
-/** What people see of the branch, in order: messages, and the questions that were asked. */
-export function messagesShown(state: ThreadState): (Said | AskRecord)[] {
-  const shown: (Said | AskRecord)[] = []
-  const path = branch(state)
-  const active = state.active === null ? undefined : state.runs.get(state.active)
-  if (active && !path.includes(active)) path.push(active)
+/** What people see of the branch, in order: messages, questions, activities, and what waits in line. */
+export function whatIsShown(state: ThreadState): (Said | AskRecord | Activity)[] {
+  const path = new Set(branch(state))
+  for (const runId of [state.active ?? '', ...state.line]) {
+    const run = state.runs.get(runId)
+    if (run) path.add(run)
+  }
+  const shown: (Said | AskRecord | Activity)[] = []
+  const activities = [...state.activities.values()]
   for (const run of path) {
     const said = run.messageIds.map((id) => state.messages.get(id)!)
     const asked = run.askIds.map((id) => state.asks.get(id)!)
-    shown.push(...[...said, ...asked].sort((a, b) => a.seq - b.seq))
+    const shows = activities.filter(({ runId }) => runId === run.runId)
+    const other = asked.length + shows.length > 0
+    const all = [...said, ...asked, ...shows]
+    shown.push(...(other ? all.sort((a, b) => a.seq - b.seq) : all))
   }
-  return shown.filter((one) => one && ('ask' in one || one.for !== 'model'))
+  return shown.filter((one) => !('message' in one) || one.for !== 'model')
 }

@@ -1,6 +1,6 @@
 import type { Bench } from './effects.ts'
 import { effectKey, recorded } from './effects.ts'
-import { type Ask, type Draft, draft } from './entries.ts'
+import { type Answer, type Ask, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { type Execution, execute, notBegun } from './execute.ts'
 import { LegStop } from './leg.ts'
@@ -21,7 +21,7 @@ export interface Toolbox {
 
 /** What is to be done with one call. */
 type Plan =
-  | { do: 'say'; text: string; failed: boolean; also: Draft[] }
+  | { do: 'say'; text: string; failed: boolean; also: Draft[]; messageId?: string }
   | { do: 'run'; execution: Execution }
   | { do: 'raise'; ask: () => Promise<Ask> }
   | { do: 'look'; execution: Execution; record: EffectRecord }
@@ -49,7 +49,10 @@ export function toolCaller(box: Toolbox, bench: Bench) {
       else if (plan.do === 'run') await execute(plan.execution, bench)
       else if (plan.do === 'look') await act(call, await lookAt(plan, call, box, bench))
       else {
-        const message = toolText(bench.newId('msg'), call, plan.text, plan.failed)
+        const { messageId = '' } = plan
+        const free = messageId !== '' && !leg.thread.state.messages.has(messageId)
+        const id = free ? messageId : bench.newId('msg')
+        const message = toolText(id, call, plan.text, plan.failed)
         if (plan.failed) message.meta = { notRun: true }
         channel.write(...plan.also, draft('message.added', { message, for: 'both' }))
         bench.messages.push(message)
@@ -152,7 +155,7 @@ function clientCall(call: CallPart, bench: Bench): Plan | undefined {
   if (asked) {
     const { answer } = asked
     if (!answer) return { do: 'wait' }
-    if (answer.state === 'answered') return say(asText(answer.value), false)
+    if (answer.state === 'answered') return { ...say(asText(answer.value), false), ...idOf(answer) }
     return say(answer.reason ?? 'The client did not answer this call.')
   }
   let input: unknown
@@ -181,7 +184,10 @@ function clientCall(call: CallPart, bench: Bench): Plan | undefined {
 /** Milliseconds a client has; a person may be at the other end of such a tool. */
 const clientToolTimeout = 24 * 3_600_000
 
-const say = (text: string, failed = true, ...also: Draft[]): Plan => ({
+/** A result keeps the id that the client gave it, so that it is not shown twice. */
+const idOf = ({ messageId }: Answer) => (messageId === undefined ? {} : { messageId })
+
+const say = (text: string, failed = true, ...also: Draft[]): Plan & { do: 'say' } => ({
   do: 'say',
   text,
   failed,

@@ -1,7 +1,7 @@
 import type { Agent, AgentContext, AgentEvent } from './agent.ts'
 import type { Channel } from './channel.ts'
 import { endOf } from './ending.ts'
-import { draft } from './entries.ts'
+import { type Draft, draft } from './entries.ts'
 import { type Leg, LegStop } from './leg.ts'
 
 /** Drives one leg: what the agent does goes into the journal, and the leg ends in one transition. */
@@ -32,11 +32,26 @@ export async function drive(leg: Leg, agent: Agent, ctx: AgentContext, channel: 
 async function listen(events: AsyncIterable<AgentEvent>, { run }: Leg, channel: Channel) {
   for await (const event of events) {
     if (event.type === 'piece') channel.piece(event.piece)
-    else if (event.type === 'message')
-      channel.write(draft('message.added', { message: event.message, for: event.for ?? 'both' }))
-    else if (event.type === 'state')
-      channel.write(draft('state.patched', { agent: run.agent, value: event.value }))
-    else channel.write(draft('event', { name: event.name, value: event.value }))
+    else channel.write(draftOf(event, run.agent))
+  }
+}
+
+function draftOf(event: Exclude<AgentEvent, { type: 'piece' }>, agent: string): Draft {
+  switch (event.type) {
+    case 'message':
+      return draft('message.added', { message: event.message, for: event.for ?? 'both' })
+    case 'state':
+      return draft('state.patched', { agent, value: event.value })
+    case 'step': {
+      const name = event.done ? 'step.finished' : 'step.started'
+      return draft('event', { name, value: { name: event.name } })
+    }
+    case 'activity': {
+      const { id, activity: type, content } = event
+      return draft('event', { name: 'activity', value: { id, type, content } })
+    }
+    case 'event':
+      return draft('event', { name: event.name, value: event.value })
   }
 }
 

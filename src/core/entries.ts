@@ -73,6 +73,8 @@ export const answerSchema = z.object({
   input: json,
   digest: z.string().optional(),
   value: json,
+  /** What the client calls the message that brought the answer. */
+  messageId: z.string().optional(),
   remember: z.boolean().optional(),
   stop: z.boolean().optional(),
   /** Effects in doubt: what the person says happened. */
@@ -102,6 +104,8 @@ export const bodies = {
     /** An explicit place in the tree (an edit); without it a run follows the head. */
     branch: z.object({ parentRunId: id.nullable(), replaces: id.optional() }).optional(),
     options: runOptionsSchema.optional(),
+    /** What the client calls the request that this leg answers; a label, never a key. */
+    request: z.string().optional(),
   }),
   'run.started': z.object({ leg: z.number().int().positive(), parentRunId: id.nullable() }),
   'run.waiting': z.object({ askIds: z.array(id) }),
@@ -160,6 +164,7 @@ export const bodies = {
 
   /** A recorded request: the same key again gets `ref`, another digest is refused. */
   'key.used': z.object({ key: id, digest: z.string(), ref: z.string() }),
+  /** `step.started`, `step.finished`, `activity`, `retry`, or what an agent calls it. */
   event: z.object({ name: z.string(), value: json }),
 } as const
 

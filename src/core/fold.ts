@@ -39,6 +39,7 @@ export function apply(state: ThreadState, entry: Known): void {
     case 'run.waiting':
       if (!run) return
       run.status = 'waiting'
+      run.steps = []
       if (state.active === run.runId) state.leg = null
       return
     case 'run.cancelling':
@@ -110,6 +111,7 @@ export function apply(state: ThreadState, entry: Known): void {
       if (!state.keys.has(entry.body.key)) state.keys.set(entry.body.key, entry.body)
       return
     case 'event':
+      happened(state, entry, run)
       return
     default:
       entry satisfies never // entries of a newer version: kept, not understood
@@ -119,7 +121,7 @@ export function apply(state: ThreadState, entry: Known): void {
 function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | undefined): void {
   const { runId, legId = '' } = entry
   if (runId === undefined) return
-  const { agent, behind, branch, options, why } = entry.body
+  const { agent, behind, branch, options, why, request } = entry.body
   const run = known ?? newRun(runId, entry)
   if (!known) {
     run.agent = agent
@@ -127,7 +129,9 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
     run.options = options ?? {}
     state.runs.set(runId, run)
   }
+  if (request !== undefined) run.requests.push(request)
   run.status = 'queued'
+  run.steps = []
   run.legId = legId
   run.endedAt = null
   run.endSeq = null
@@ -155,6 +159,8 @@ function newRun(runId: string, entry: Known): Run {
     leg: 0,
     firstSeq: entry.seq,
     recoveries: 0,
+    requests: [],
+    steps: [],
     messageIds: [],
     askIds: [],
     effectIds: [],
@@ -170,6 +176,7 @@ function newRun(runId: string, entry: Known): Run {
 function endRun(state: ThreadState, run: Run | undefined, status: RunStatus, entry: Known): void {
   if (!run) return
   run.status = status
+  run.steps = []
   run.endedAt = entry.at
   run.endSeq = entry.seq
   // Ended before it began: its place is where it would have begun.
@@ -194,6 +201,23 @@ function added(state: ThreadState, entry: Known<'message.added'>, run: Run | und
   if (!run) return
   if (!again) run.messageIds.push(message.id)
   run.recoveries = 0
+}
+
+/** Steps and activities, as far as the value is one; other events are for whoever watches. */
+function happened(state: ThreadState, entry: Known<'event'>, run: Run | undefined): void {
+  const { name, value } = entry.body
+  const said = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
+  if (name === 'activity') {
+    const { id, type, content } = said
+    if (typeof id !== 'string' || typeof type !== 'string') return
+    if (typeof content !== 'object' || content === null) return
+    const { runId = '', seq } = entry
+    const first = state.activities.get(id)
+    state.activities.set(id, { id, type, content, runId, seq: first?.seq ?? seq })
+  }
+  if (!run || typeof said.name !== 'string') return
+  if (name === 'step.started') run.steps.push(said.name)
+  if (name === 'step.finished') run.steps = run.steps.filter((step) => step !== said.name)
 }
 
 export function titleFrom(message: Message): string {

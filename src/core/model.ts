@@ -1,16 +1,36 @@
 import type { Usage } from './entries.ts'
+import { RuntimeError } from './errors.ts'
 import type { Message } from './messages.ts'
 
 /** One provider call, and nothing else: no retry, no tool loop, no memory between calls. */
 export interface Model {
   /** As it is named in logs, journals and prices: `demo`, `openai/gpt-5`. */
   readonly name: string
+  /** Media types it reads besides text, `image/*` for all of a kind. */
+  readonly accepts?: readonly string[]
   /**
    * Streams one answer. Throws a `RuntimeError` of the provider category for what providers do;
    * when the signal fires it ends or throws, soon, and what it throws then does not matter.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
 }
+
+/** Before anything is recorded: a model that cannot read what is sent must not be asked to. */
+export function refuseMedia(messages: readonly Message[], { name, accepts = [] }: Model): void {
+  for (const { id, parts } of messages) {
+    for (const [j, part] of parts.entries()) {
+      if (part.type !== 'media' || accepts.some((one) => covers(one, part.mediaType))) continue
+      const reads = accepts.length > 0 ? `It reads ${accepts.join(', ')}.` : 'It reads text only.'
+      const problem = `The model ${name} cannot read ${part.mediaType}. ${reads}`
+      throw new RuntimeError('media_unsupported', problem, { field: `messages.${id}.content.${j}` })
+    }
+  }
+}
+
+const covers = (accepted: string, given: string): boolean =>
+  accepted === '*/*' ||
+  accepted === given ||
+  (accepted.endsWith('/*') && given.startsWith(accepted.slice(0, -1)))
 
 export interface ModelRequest {
   /** Instructions, the operator's first. */

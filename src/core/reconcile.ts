@@ -1,10 +1,12 @@
 import { pendingAsks } from './branch.ts'
-import type { Message } from './messages.ts'
+import { type Message, textOf } from './messages.ts'
 import { ended, type ThreadState } from './state.ts'
 
 /** A client's list of messages, in our shape. `system` ones are instructions for the run. */
 export interface ClientList {
   messages: readonly Message[]
+  /** What the client calls this request: with the label that began a run, it is that request again. */
+  request?: string
   /** Whether a list that ends in a known user message means "again". */
   regenerates: boolean
   /** An edit: the message in whose place the new one stands. */
@@ -32,8 +34,8 @@ export interface Reconciled {
  * the results of open calls, and nothing else; what it leaves out is not thereby gone.
  */
 export function reconcile(state: ThreadState, list: ClientList): Reconciled {
-  const instructions = list.messages.filter(({ role }) => role === 'system').map(textsOf)
-  const messages = list.messages.filter(({ role }) => role !== 'system')
+  const instructions = list.messages.filter(({ role }) => role === 'system').map(textOf)
+  const messages = unique(list.messages.filter(({ role }) => role !== 'system'))
   const found: Reconciled = { results: [], said: [], imported: [], instructions, forged: [] }
   if (state.runs.size === 0) {
     const first = messages.findLastIndex(({ role }) => role !== 'user') + 1
@@ -42,31 +44,30 @@ export function reconcile(state: ThreadState, list: ClientList): Reconciled {
     return found
   }
   const open = openCalls(state)
-  const seen = new Set<string>()
   for (const message of messages) {
-    if (seen.has(message.id)) continue
-    seen.add(message.id)
     if (message.role === 'user' && !state.messages.has(message.id)) found.said.push(message)
     if (message.role !== 'tool' || message.callId === undefined) continue
     const askId = open.get(message.callId)
     if (askId !== undefined) {
       found.results.push({ askId, message })
-      open.delete(message.callId)
+      for (const [callId, one] of open) if (one === askId) open.delete(callId)
     } else if (!isKnownCall(state, message.callId)) found.forged.push(message.callId)
   }
-  if (list.branchFrom !== undefined) {
+  if (list.branchFrom !== undefined && found.said.length > 0) {
     const runId = state.messages.get(list.branchFrom)?.runId
     if (runId !== undefined) found.replaces = runId
   }
   if (list.regenerates && found.said.length + found.results.length === 0) {
-    const again = saidAgain(state, messages.at(-1))
+    const again = saidAgain(state, messages.at(-1), list.request)
     if (again !== undefined) found.again = again
   }
   return found
 }
 
-const textsOf = ({ parts }: Message): string =>
-  parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+function unique(messages: readonly Message[]): Message[] {
+  const seen = new Set<string>()
+  return messages.filter(({ id }) => !seen.has(id) && seen.add(id))
+}
 
 /** Asks that a tool message can answer: by the id of the call, or of the ask shown as one. */
 function openCalls(state: ThreadState): Map<string, string> {
@@ -82,12 +83,10 @@ function openCalls(state: ThreadState): Map<string, string> {
 const isKnownCall = (state: ThreadState, callId: string): boolean =>
   state.calls.has(callId) || state.asks.has(callId)
 
-/** A list that ends in a known user message that was answered: the client cut it there. */
-function saidAgain(state: ThreadState, last: Message | undefined): string | undefined {
+/** A list that ends in what an ended run was asked, in a request that is not the one that asked. */
+function saidAgain(state: ThreadState, last: Message | undefined, request: string | undefined) {
   if (state.active !== null || last?.role !== 'user') return undefined
   const run = state.runs.get(state.messages.get(last.id)?.runId ?? '')
-  if (!run || !ended(run)) return undefined
-  const answered = run.messageIds.some((id) => state.messages.get(id)?.message.role !== 'user')
-  const followed = [...state.runs.values()].some(({ parentRunId }) => parentRunId === run.runId)
-  return answered || followed ? run.runId : undefined
+  if (!run || !ended(run) || run.parentRunId === undefined) return undefined
+  return request !== undefined && run.requests.includes(request) ? undefined : run.runId
 }

@@ -1,16 +1,16 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { newId as freshId, type NewId } from '../lib/ids.ts'
 import { type AgentEntry, absent, agentSetups, missing } from './agent-setups.ts'
-import { answer, type Decision } from './asks.ts'
+import { type Answering, answer } from './asks.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
-import type { ModelEvent, ModelRequest } from './model.ts'
+import { type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import type { RetryRule } from './retry.ts'
-import { creation, retry, start } from './start.ts'
+import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus } from './state.ts'
 import type { Bus, Page, Queue, Store, ThreadName, ThreadRow } from './store.ts'
 import { Thread } from './thread.ts'
@@ -54,6 +54,8 @@ export interface StartRequest {
   agent?: string
   whenBusy?: 'reject' | 'queue' | 'cancel'
   replaces?: string
+  results?: Start['results']
+  request?: string
   key?: { key: string; digest: string }
   options?: RunOptions
 }
@@ -163,6 +165,10 @@ export function createRuntime(options: RuntimeOptions) {
       if (closing.signal.aborted) throw new RuntimeError('stopping', undefined, { retryAfter: 2 })
       const agent = agentName(request.agent)
       const { whenBusy = 'reject', agent: _, ...rest } = request
+      refuseMedia(
+        [...(request.imported ?? []), ...request.messages],
+        (setups.get(agent) ?? missing(agent)).model,
+      )
       const { thread, result } = await withThread(caller, clientId, async (thread) => {
         const name = nameOf(caller, clientId)
         const actor = actorOf(caller)
@@ -188,18 +194,13 @@ export function createRuntime(options: RuntimeOptions) {
       return { thread, fresh: result }
     },
 
-    async answer(
-      caller: Caller,
-      clientId: string,
-      askId: string,
-      decision: Decision,
-      key?: { key: string; digest: string },
-    ) {
+    /** Settles asks of a run together. `settled`: those that these decisions settled. */
+    async answer(caller: Caller, clientId: string, answering: Answering) {
       const thread = await upToDate(caller, clientId)
       const decider = { thread, tools: allTools, now: clock.now(), newId }
-      const result = await answer(decider, askId, decision, actorOf(caller), key)
+      const settled = await answer(decider, answering, actorOf(caller))
       queue.ring(thread.threadId)
-      return { thread, ...result }
+      return { thread, settled }
     },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
@@ -249,8 +250,6 @@ export function createRuntime(options: RuntimeOptions) {
     ): Promise<Page<ThreadRow>> {
       return await store.threads({ tenant: caller.tenant, owner: caller.user, ...query })
     },
-
-    tools: allTools,
 
     /** One call of an agent's model outside of any thread; nothing of it is kept. */
     complete(agent: string, request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {

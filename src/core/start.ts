@@ -4,7 +4,7 @@ import { cancelDrafts } from './cancel.ts'
 import { atEnd } from './ending.ts'
 import { type Actor, type Draft, draft, type RunOptions } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import type { Message } from './messages.ts'
+import { type Message, toolText } from './messages.ts'
 import type { Run, ThreadState } from './state.ts'
 import type { Expectation, ThreadName } from './store.ts'
 import { decide, type Thread } from './thread.ts'
@@ -20,6 +20,13 @@ export interface Start {
   actor: Actor
   /** What to do when another run has the thread. */
   whenBusy: 'reject' | 'queue' | 'cancel'
+  /**
+   * Results of client calls that came with the message: recorded with the run that made them,
+   * which is over with `cancel`, so that the message is answered once and with them in mind.
+   */
+  results?: readonly { askId: string; text: string; messageId: string }[]
+  /** What the client calls the request; see `run.queued`. */
+  request?: string
   /** An edit: the run whose message this one replaces. */
   replaces?: string
   key?: { key: string; digest: string }
@@ -46,9 +53,10 @@ export async function start(thread: Thread, start: Start, newId: NewId) {
     const { agent, options, key, messages, imported = [] } = start
     if (state.seq === 0) drafts.push(...creation(start))
     const queued = { agent, why: 'start' as const, ...(branch && { branch }) }
-    const more = { ...(busy && { behind: true }), ...(options && { options }) }
+    const label = start.request === undefined ? {} : { request: start.request }
+    const more = { ...(busy && { behind: true }), ...(options && { options }), ...label }
     drafts.push(draft('run.queued', { ...queued, ...more }, at))
-    const all = state.seq === 0 ? [...imported, ...messages] : messages
+    const all = state.runs.size === 0 ? [...imported, ...messages] : messages
     for (const message of all) drafts.push(draft('message.added', { message, for: 'both' }, at))
     if (start.state) drafts.push(draft('state.patched', { agent, ...start.state }, at))
     if (key) drafts.push(draft('key.used', { ...key, ref: runId }, { runId }))
@@ -87,10 +95,31 @@ function makeRoom(state: ThreadState, start: Start, newId: NewId) {
     refuseOrQueue(state, start, run)
     return { drafts, expect, busy: true }
   }
-  if (run.status !== 'cancelling') drafts.push(...cancelDrafts(state, run, newId))
+  const results = resultDrafts(state, run, start, newId)
+  drafts.push(...results.drafts)
+  if (run.status !== 'cancelling')
+    drafts.push(...cancelDrafts(state, run, newId, undefined, ...results.settled))
   expect.push({ fact: `run:${run.runId}`, is: run.status }, ...atEnd(state, run))
   const gone = drafts.some(({ kind }) => kind === 'run.cancelled')
   return { drafts, expect, busy: !gone || state.line.length > 0 }
+}
+
+function resultDrafts(state: ThreadState, run: Run, { results = [] }: Start, newId: NewId) {
+  const drafts: Draft[] = []
+  const settled: string[] = []
+  for (const { askId, text, messageId } of results) {
+    const record = state.asks.get(askId)
+    if (record?.runId !== run.runId || record.answer) continue
+    const { callId = '', tool: name = '' } = record.ask
+    const said = { askId, state: 'answered' as const, value: text, messageId }
+    const call = { type: 'call' as const, callId, name, input: '' }
+    const id = state.messages.has(messageId) ? newId('msg') : messageId
+    const message = toolText(id, call, text)
+    drafts.push(draft('ask.answered', said, { runId: run.runId }))
+    drafts.push(draft('message.added', { message, for: 'both' }, { runId: run.runId }))
+    settled.push(askId)
+  }
+  return { drafts, settled }
 }
 
 function refuseOrQueue(state: ThreadState, { whenBusy }: Start, run: Run): void {

@@ -31,6 +31,16 @@ export interface ThreadState {
   governor: Governor
   states: Map<string, unknown>
   keys: Map<string, Body<'key.used'>>
+  /** What agents show besides messages: progress, plans, search results. */
+  activities: Map<string, Activity>
+}
+
+export interface Activity {
+  id: string
+  type: string
+  content: object
+  runId: string
+  seq: number
 }
 
 export type RunStatus =
@@ -56,6 +66,10 @@ export interface Run {
   firstSeq: number
   /** Times it was taken up after a crash since it last got anywhere. */
   recoveries: number
+  /** What clients called the requests that its legs answer. */
+  requests: string[]
+  /** Steps that the agent says it is in. */
+  steps: string[]
   messageIds: string[]
   askIds: string[]
   effectIds: string[]
@@ -134,5 +148,6 @@ export function emptyState(threadId: string): ThreadState {
     governor: { isHitlEnabled: false, actionLimit: 0, actionCounter: 0, total: 0 },
     states: new Map(),
     keys: new Map(),
+    activities: new Map(),
   }
 }

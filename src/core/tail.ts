@@ -91,6 +91,8 @@ export interface Made {
   from: number
   count: number
   text: string
+  /** Characters in it, by what they are of. */
+  counts?: ReadonlyMap<string, number>
 }
 
 /** A reader's place in the tail, and how much it was shown of what is still open. */

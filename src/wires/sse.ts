@@ -176,14 +176,21 @@ export class Heartbeats {
   }
 }
 
+export interface StreamOptions {
+  left?: () => void
+  headers?: Record<string, string>
+  /** Without comments that keep it alive: the encoding has none. */
+  quiet?: boolean
+}
+
 /**
  * An event stream that is pulled: a reader that stops reading holds one batch and no more.
  * `gone` fires when the reader leaves; the run goes on.
  */
 export function sse(
-  batches: (signal: AbortSignal) => AsyncIterable<string>,
+  batches: (signal: AbortSignal) => AsyncIterable<string | Uint8Array>,
   heartbeats: Heartbeats,
-  { left, headers }: { left?: () => void; headers?: Record<string, string> } = {},
+  { left, headers, quiet = false }: StreamOptions = {},
 ): Response {
   const gone = new AbortController()
   const iterator = batches(gone.signal)[Symbol.asyncIterator]()
@@ -192,7 +199,7 @@ export function sse(
     {
       start(out) {
         beat = heartbeats.add(() => {
-          if ((out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(': keep-alive\n\n'))
+          if (!quiet && (out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(': keep-alive\n\n'))
         })
       },
       async pull(out) {

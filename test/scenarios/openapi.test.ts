@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Runtime } from '../../src/core/runtime.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
+import { aguiWire } from '../../src/wires/agui/wire.ts'
 import { chatsWire } from '../../src/wires/chats/wire.ts'
 import type { Route } from '../../src/wires/http.ts'
 import { opsWire } from '../../src/wires/ops/wire.ts'
@@ -26,6 +27,14 @@ interface Document {
 /** The tables themselves; what they would call is not there. */
 const table: Route[] = [
   ...chatsWire({} as Runtime, new Heartbeats()),
+  ...aguiWire({
+    runtime: {} as Runtime,
+    heartbeats: new Heartbeats(),
+    basePaths: ['/copilotkit', '/api/copilotkit'],
+    whenBusy: 'reject',
+    version: '0',
+    bodyLimit: 1,
+  }),
   ...opsWire({} as Runtime, () => [], '0'),
 ]
 
@@ -82,7 +91,8 @@ test('the document is OpenAPI 3.1 in all that tools rely on', async () => {
       expect(['path', 'query', 'header']).toContain(parameter.in)
       expect(parameter.schema, about).toBeTypeOf('object')
     }
-    expect(operation.requestBody !== undefined, about).toBe(method === 'post')
+    const served = table.find((one) => one.method === method && one.path === path)
+    expect(operation.requestBody !== undefined, about).toBe(served?.body !== undefined)
     const contents = [operation.requestBody?.content ?? {}]
     expect(Object.keys(operation.responses).length, about).toBeGreaterThan(0)
     for (const [status, response] of Object.entries(operation.responses)) {

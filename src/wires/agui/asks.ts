@@ -1,7 +1,5 @@
-import type { Decision } from '../../core/asks.ts'
 import { pendingAsks } from '../../core/branch.ts'
 import type { Ask } from '../../core/entries.ts'
-import { RuntimeError } from '../../core/errors.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
 import type { AguiMessage } from './messages.ts'
 
@@ -11,6 +9,11 @@ const standIns: Partial<Record<Ask['kind'], string>> = {
   in_doubt: 'approveAction',
   budget: 'reconfigureHITL',
 }
+
+/** What the message is called that holds such a call. */
+export const standInSuffix = '-call'
+
+export const isStandIn = (tool: string): boolean => Object.values(standIns).includes(tool)
 
 /** The tool of this client that an ask is shown as; undefined: it needs an interrupt. */
 export function shownAs({ kind, tool }: Ask, tools: ReadonlySet<string>): string | undefined {
@@ -40,11 +43,11 @@ export function standInMessages(record: AskRecord, tools: ReadonlySet<string>): 
   if (ask.kind === 'client_tool' || shownAs(ask, tools) === undefined) return []
   const { id, ...call } = standInCall(record, tools)
   const toolCalls = [{ id, type: 'function' as const, function: call }]
-  const asked: AguiMessage = { id: `${id}-call`, role: 'assistant', content: '', toolCalls }
+  const asked: AguiMessage = { id: id + standInSuffix, role: 'assistant', content: '', toolCalls }
   if (!answer) return [asked]
-  const { state, reason } = answer
+  const { state, reason, messageId = `${id}-answer` } = answer
   const content = JSON.stringify({ state, by: record.answeredBy?.id, ...(reason && { reason }) })
-  return [asked, { id: `${id}-answer`, role: 'tool', toolCallId: id, content }]
+  return [asked, { id: messageId, role: 'tool', toolCallId: id, content }]
 }
 
 const reasons: Record<Ask['kind'], string> = {
@@ -92,59 +95,4 @@ function responseSchema({ kind, schema }: Ask): object {
   const properties = { approved: yes, reason: text, remember: yes, stop: yes, answer: text }
   const editedArgs = (schema as object | undefined) ?? { type: 'object' }
   return { type: 'object', properties: { ...properties, editedArgs }, required: ['approved'] }
-}
-
-/** What a person said, from a resume's payload or a stand-in's result. */
-export function decisionFrom(ask: Ask, payload: unknown, field: string): Decision {
-  if (ask.kind === 'client_tool' || ask.kind === 'input') return { value: payload ?? '' }
-  const said = (typeof payload === 'string' ? parse(payload) : payload) as Record<string, unknown>
-  const wrong = (key: string, what: string) =>
-    new RuntimeError('invalid_request', `${field}.${key}: ${what}`, { field: `${field}.${key}` })
-  if (typeof said !== 'object' || said === null || Array.isArray(said)) {
-    throw new RuntimeError('invalid_request', `${field}: send an object`, { field })
-  }
-  const take = <T>(key: string, type: string): T | undefined => {
-    const value = said[key]
-    if (value === undefined || value === null) return undefined
-    if (typeof value !== type) throw wrong(key, `must be a ${type}`)
-    return value as T
-  }
-  const approved = take<boolean>('approved', 'boolean')
-  const outcome = take<'happened' | 'did_not' | 'skip'>('outcome', 'string')
-  const newLimit = take<number>('newLimit', 'number') ?? take<number>('actionLimit', 'number')
-  const newStatus =
-    take<boolean>('newStatus', 'boolean') ?? take<boolean>('isHitlEnabled', 'boolean')
-  const stop = take<boolean>('stop', 'boolean')
-  const answer = take<string>('answer', 'string')
-  if (ask.kind === 'approval' && approved === undefined && !stop && answer === undefined) {
-    throw wrong('approved', 'send true or false')
-  }
-  if (outcome !== undefined && !['happened', 'did_not', 'skip'].includes(outcome)) {
-    throw wrong('outcome', 'send happened, did_not or skip')
-  }
-  if (newLimit !== undefined && (!Number.isInteger(newLimit) || newLimit < 0)) {
-    throw wrong('newLimit', 'must be a whole number')
-  }
-  const decision: Decision = {}
-  const put = <K extends keyof Decision>(key: K, value: Decision[K]) => {
-    if (value !== undefined) decision[key] = value
-  }
-  put('approved', approved)
-  put('outcome', outcome)
-  put('newLimit', newLimit)
-  put('newStatus', newStatus)
-  put('stop', stop)
-  put('reason', take<string>('reason', 'string'))
-  put('remember', take<boolean>('remember', 'boolean'))
-  put('input', take<object>('editedArgs', 'object'))
-  put('value', answer ?? take<string>('result', 'string'))
-  return decision
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

@@ -5,46 +5,40 @@ import type { ClientMessage } from './shapes.ts'
 /** AG-UI's messages, in and out. */
 export interface AguiMessage {
   id: string
-  role: 'user' | 'assistant' | 'tool' | 'reasoning'
+  role: 'user' | 'assistant' | 'tool' | 'reasoning' | 'activity'
   content?: unknown
   toolCalls?: { id: string; type: 'function'; function: { name: string; arguments: string } }[]
   toolCallId?: string
+  activityType?: string
 }
 
 /** Reasoning is a message of its own there, so it needs an id of its own. */
 export const reasoningId = (messageId: string) => `${messageId}-reasoning`
 
 export function fromClient(message: ClientMessage): Message | undefined {
-  const { id, role } = message
+  const { id, role, toolCallId } = message
   if (role === 'reasoning' || role === 'activity') return undefined
   const parts = partsOf(message)
   if (role === 'developer' || role === 'system') return { id, role: 'system', parts }
-  if (role === 'tool') return { id, role, parts, ...callId(message) }
-  for (const { id: callId, function: call } of message.toolCalls ?? []) {
+  if (role === 'tool') return { id, role, parts, ...(toolCallId && { callId: toolCallId }) }
+  for (const { id: callId, function: call } of message.toolCalls) {
     parts.push({ type: 'call', callId, name: call.name, input: call.arguments })
   }
   return { id, role, parts }
 }
 
-const callId = ({ toolCallId }: ClientMessage) =>
-  toolCallId === undefined ? {} : { callId: toolCallId }
-
 function partsOf({ content }: ClientMessage): Part[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
-  if (!Array.isArray(content)) return []
   return content.map((part): Part => {
-    if (part.type === 'text') return { type: 'text', text: part.text as string }
-    if (part.type === 'binary') {
-      const { mimeType, data, url, filename } = part as Record<string, string | undefined>
-      return media(mimeType, data, url, filename)
-    }
-    const { type, value, mimeType } = part.source as Record<string, string | undefined>
+    if (part.type === 'text') return { type: 'text', text: part.text }
+    if (part.type === 'binary') return media(part.mimeType, part.data, part.url, part.filename)
+    const { type, value, mimeType } = part.source
     const kind = mimeType ?? `${part.type === 'document' ? 'application' : part.type}/*`
     return type === 'data' ? media(kind, value) : media(kind, undefined, value)
   })
 }
 
-const media = (mediaType = '*/*', data?: string, url?: string, name?: string): Part => ({
+const media = (mediaType: string, data?: string, url?: string, name?: string): Part => ({
   type: 'media',
   mediaType,
   ...(data !== undefined && { data }),
@@ -60,9 +54,7 @@ export function toClient(message: Message): AguiMessage[] {
   }
   if (message.role === 'user') return [{ id, role: 'user', content: userContent(message) }]
   if (message.role === 'system') return []
-  const reasoning = message.parts
-    .map((part) => (part.type === 'reasoning' ? part.text : ''))
-    .join('')
+  const reasoning = thoughtOf(message)
   const toolCalls = callsOf(message).map(({ callId, name, input }) => ({
     id: callId,
     type: 'function' as const,
@@ -75,7 +67,7 @@ export function toClient(message: Message): AguiMessage[] {
   return [...(reasoning ? [thought] : []), ...(speaks ? [said] : [])]
 }
 
-function userContent(message: Message): unknown {
+export function userContent(message: Message): unknown {
   if (message.parts.every((part) => part.type === 'text')) return textOf(message)
   return message.parts.flatMap((part): object[] => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }]
@@ -85,4 +77,10 @@ function userContent(message: Message): unknown {
     const source = { type: data === undefined ? 'url' : 'data', value: data ?? url ?? '' }
     return [{ type, source: { ...source, mimeType: mediaType } }]
   })
+}
+
+export function thoughtOf({ parts }: Message): string {
+  let text = ''
+  for (const part of parts) if (part.type === 'reasoning') text += part.text
+  return text
 }

@@ -1,22 +1,36 @@
-import { answerOf } from '../../core/asks.ts'
-import { pendingAsks } from '../../core/branch.ts'
-import type { RunOptions } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import { type Cursor, cursorAt, follow } from '../../core/follow.ts'
-import type { Message } from '../../core/messages.ts'
+import { cursorAt } from '../../core/follow.ts'
+import { type Message, textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
-import { emptyState, ended, type ThreadState } from '../../core/state.ts'
+import { type AskRecord, emptyState, ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
-import { canonical } from '../../lib/canonical.ts'
 import { json } from '../http.ts'
-import { sse, sseText } from '../sse.ts'
-import { decisionFrom, openAsks } from './asks.ts'
-import { fromClient } from './messages.ts'
+import { answersIn } from './answers.ts'
+import { openAsks } from './asks.ts'
+import { custom, event } from './events.ts'
+import {
+  clientList,
+  isSuggestion,
+  isUpToDate,
+  listenerOf,
+  optionsFrom,
+  stateFrom,
+} from './input.ts'
 import type { RunInput } from './shapes.ts'
+import { type Reply, replyTo } from './stream.ts'
 import { suggestion } from './suggest.ts'
 import { type Listener, Telling } from './telling.ts'
 import type { AguiOptions } from './wire.ts'
+
+/** One request, and what it is answered with. */
+interface Asked {
+  caller: Caller
+  agent: string
+  input: RunInput
+  to: Listener
+  reply: Reply
+}
 
 /** What AG-UI clients do with a thread: say, answer, join, stop. */
 export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
@@ -27,174 +41,138 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     throw new RuntimeError('agent_not_found', `Agent '${agentId}' does not exist`)
   }
 
-  /** A stream of events of one run, from a cursor on. */
-  const tell = (thread: Thread, from: Cursor, telling: Telling, opening: string[]) =>
-    sse((signal) => frames(thread, from, telling, opening, signal), heartbeats)
+  async function asked(caller: Caller, agentId: string, input: RunInput, request: Request) {
+    const agent = known(agentId)
+    const reply = await replyTo(request, heartbeats)
+    return { caller, agent, input, to: listenerOf(input), reply }
+  }
+
+  async function run(caller: Caller, agentId: string, input: RunInput, request: Request) {
+    const one = await asked(caller, agentId, input, request)
+    if (isSuggestion(input)) return suggest(one)
+    try {
+      return await take(one)
+    } catch (error) {
+      if (!(error instanceof RuntimeError && inStream.has(error.code))) throw error
+      if (error.field?.startsWith('body.')) throw error // a body that cannot be read at all
+      return refuse(one, error)
+    }
+  }
+
+  /** Answers first, then what is said; without either, the thread as it is. */
+  async function take(one: Asked): Promise<Response> {
+    const { caller, agent, input, to } = one
+    const thread = await runtime.find(caller, input.threadId)
+    const state = thread?.state ?? emptyState('')
+    const news = reconcile(state, clientList(input, state))
+    if (news.forged.length > 0) throw forged(news.forged[0]!)
+    const { decisions, settled } = answersIn(state, input, news, to.tools)
+    const says = news.said.length > 0 || news.again !== undefined
+    if (says && decisions.every(({ askId }) => isCall(state, askId))) return await say(one, news)
+    if (!thread) return one.reply.once(emptyRun(to))
+    const seq = state.seq
+    if (decisions.length > 0) {
+      const more = { request: input.runId, ...stateFrom(input, state, agent) }
+      const done = await runtime.answer(caller, input.threadId, { decisions, ...more })
+      const late = decisions.filter(({ askId }) => !done.settled.has(askId))
+      settled.push(...late.map(({ askId }) => state.asks.get(askId)!))
+      if (done.settled.size === 0) refuseLate(settled)
+      else if (says) return await say(one, news, 'queue')
+      else if (settled.length === 0) return goOn(one, thread, seq)
+    }
+    return join(one, thread, settled)
+  }
+
+  /** The leg that the answers begin; where others are still open, those are shown. */
+  function goOn(one: Asked, thread: Thread, seq: number): Response {
+    const { state } = thread
+    const runId = state.active ?? state.head ?? ''
+    if (state.runs.get(runId)?.status === 'waiting') return join(one, thread)
+    const telling = new Telling(one.to, thread, runId)
+    return one.reply.tell(thread, cursorAt(seq), telling, telling.begin())
+  }
+
+  async function say(one: Asked, news: Reconciled, busy?: 'queue'): Promise<Response> {
+    const { caller, agent, input, to } = one
+    const thread = await runtime.find(caller, input.threadId)
+    const state = thread?.state ?? emptyState('')
+    const { replaces = news.again } = news
+    const { thread: written, ...begun } = await runtime.start(caller, input.threadId, {
+      messages: news.again === undefined ? news.said : saidBefore(state, news.again, runtime),
+      imported: news.imported,
+      results: resultsOf(news),
+      agent,
+      whenBusy: busy ?? howBusy(state, to, whenBusy),
+      options: optionsFrom(input, news),
+      request: input.runId,
+      ...(replaces !== undefined && { replaces }),
+      ...stateFrom(input, state, agent),
+    })
+    if (!begun.fresh) return join(one, written)
+    const telling = new Telling(to, written, begun.runId)
+    const { firstSeq } = written.state.runs.get(begun.runId)!
+    const next = written.state.active === begun.runId && replaces === undefined
+    if (!(next && isUpToDate(written.state, input, to))) return follow(one, written, telling)
+    return one.reply.tell(written, cursorAt(firstSeq - 1), telling, telling.begin())
+  }
 
   /** The thread as it is, and, when something runs, what happens to it. */
-  const join = (thread: Thread, to: Listener): Response => {
-    const { state, tail } = thread
-    const runId = state.active ?? state.head ?? ''
-    const telling = new Telling(to, state, runId)
-    const run = state.runs.get(runId)
-    const live = run && !ended(run) && run.status !== 'waiting'
-    const opening = [telling.started(), ...telling.snapshot(live ? tail.pieces : [])]
-    if (!live) return once([...opening, ...telling.end()])
-    const { fence } = tail
-    const offset = tail.seq === state.seq ? tail.pieces.length : 0
-    return tell(thread, { seq: state.seq, frames: 0, fence, offset }, telling, opening)
-  }
-
-  const once = (events: string[]) =>
-    sse(async function* () {
-      yield events.map((data) => sseText('0', { data })).join('')
-    }, heartbeats)
-
-  const refuse = (error: RuntimeError) => {
-    const { code, message } = error
-    return once([JSON.stringify({ type: 'RUN_ERROR', message, code })])
-  }
-
-  async function run(caller: Caller, agentId: string, input: RunInput): Promise<Response> {
-    const agent = known(agentId)
-    if (isSuggestion(input)) return await suggest(agentId, input)
-    const to = listenerOf(input)
-    const thread = await runtime.find(caller, input.threadId)
-    const state = thread?.state ?? emptyState('')
-    const news = reconcile(state, clientList(input))
-    try {
-      if (news.forged.length > 0) {
-        const fix = `toolCallId ${news.forged[0]}: no such call was made on this thread.`
-        throw new RuntimeError('result_unknown', fix, { field: 'messages' })
-      }
-      const from = state.seq
-      const answered = thread ? await answerAll(caller, thread, input, news, to) : []
-      if (news.said.length > 0 || news.again !== undefined) {
-        return await say(caller, agent, input, news, to)
-      }
-      if (!thread)
-        return once([new Telling(to, state, '').started(), ...new Telling(to, state, '').end()])
-      if (answered.length === 0) return join(thread, to)
-      const telling = new Telling(to, thread.state, thread.state.active ?? thread.state.head ?? '')
-      telling.has(news.results.flatMap(({ message }) => message.callId ?? []))
-      return tell(thread, cursorAt(from), telling, [telling.started()])
-    } catch (error) {
-      if (error instanceof RuntimeError && inStream.has(error.code)) return refuse(error)
-      throw error
-    }
-  }
-
-  /** Answers what the request answers: results of calls, stand-ins, and resumes. */
-  async function answerAll(
-    caller: Caller,
-    thread: Thread,
-    input: RunInput,
-    { results }: Reconciled,
-    { tools }: Listener,
-  ): Promise<string[]> {
+  function join(one: Asked, thread: Thread, settled: readonly AskRecord[] = []): Response {
     const { state } = thread
-    const open = state.runs.get(state.active ?? '')
-    const pending = open ? pendingAsks(state, open) : []
-    const decisions = results.map(({ askId, message }) => {
-      const { ask } = state.asks.get(askId)!
-      const text = message.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
-      return { askId, said: decisionFrom(ask, text, 'messages') }
-    })
-    for (const [i, { interruptId, status, payload }] of (input.resume ?? []).entries()) {
-      const record = state.asks.get(interruptId)
-      if (!record) {
-        const fix = `resume.${i}.interruptId: ${interruptId} is not an interrupt of this thread.`
-        throw new RuntimeError('interrupt_unknown', fix, { field: `resume.${i}.interruptId` })
-      }
-      if (record.answer) continue // settled already: told by what is shown next
-      const gone = { approved: false, reason: 'The user dismissed the question.' }
-      const said =
-        status === 'cancelled' ? gone : decisionFrom(record.ask, payload, `resume.${i}.payload`)
-      decisions.push({ askId: interruptId, said })
-    }
-    if (decisions.length === 0) return []
-    if (input.resume) {
-      const interrupts = open ? openAsks(state, open, tools).interrupts : []
-      const missing = interrupts.find(
-        ({ ask }) => !decisions.some(({ askId }) => askId === ask.askId),
-      )
-      if (missing) {
-        const fix = `resume: ${missing.ask.askId} is open too. Answer all open interrupts together.`
-        throw new RuntimeError('interrupt_uncovered', fix, { field: 'resume' })
-      }
-    }
-    // All are checked before the first is written.
-    for (const { askId, said } of decisions) answerOf(pending, askId, said, runtime.tools)
-    for (const { askId, said } of decisions) {
-      await runtime.answer(caller, input.threadId, askId, said)
-    }
-    return decisions.map(({ askId }) => askId)
+    const runId = state.active ?? state.head ?? ''
+    const run = state.runs.get(runId)
+    const telling = new Telling(one.to, thread, runId)
+    if (run && !ended(run) && run.status !== 'waiting') return follow(one, thread, telling, settled)
+    return one.reply.once([...joined(telling, settled), ...telling.end()])
   }
 
-  async function say(
-    caller: Caller,
-    agent: string,
-    input: RunInput,
-    news: Reconciled,
-    to: Listener,
-  ): Promise<Response> {
+  /** Taken in one step: the snapshot, and the place in the tail from which it is told. */
+  function follow(
+    one: Asked,
+    thread: Thread,
+    telling: Telling,
+    settled: readonly AskRecord[] = [],
+  ) {
+    const { state, tail } = thread
+    const opening = joined(telling, settled)
+    const offset = tail.seq === state.seq ? tail.pieces.length : 0
+    const from = { seq: state.seq, frames: 0, fence: tail.fence, offset }
+    return one.reply.tell(thread, from, telling, opening)
+  }
+
+  async function connect(caller: Caller, agentId: string, input: RunInput, request: Request) {
+    const one = await asked(caller, agentId, input, request)
     const thread = await runtime.find(caller, input.threadId)
-    const state = thread?.state ?? emptyState('')
-    const active = state.runs.get(state.active ?? '')
-    let busy: 'reject' | 'queue' | 'cancel' = whenBusy
-    if (active?.status === 'waiting') {
-      const { interrupts } = openAsks(state, active, to.tools)
-      if (interrupts[0]) {
-        const { askId, title } = interrupts[0].ask
-        const fix = `This thread waits for an answer first: ${title} (${askId}). Send it as resume.`
-        throw new RuntimeError('thread_waiting', fix, { data: { asks: [askId] } })
-      }
-      busy = 'cancel' // a question shown as a card does not block: typing on passes over it
-    }
-    const { replaces = news.again } = news
-    const messages = news.again === undefined ? news.said : saidBefore(state, news.again, runtime)
-    const copy = stateFor(state, agent, input.state)
-    const started = await runtime.start(caller, input.threadId, {
-      messages,
-      imported: news.imported,
-      agent,
-      whenBusy: busy,
-      options: optionsFrom(input, news),
-      ...(replaces !== undefined && { replaces }),
-      ...(copy && { state: copy }),
-    })
-    const run = started.thread.state.runs.get(started.runId)!
-    if (!started.fresh) return join(started.thread, to)
-    const telling = new Telling(to, started.thread.state, started.runId)
-    return tell(started.thread, cursorAt(run.firstSeq - 1), telling, [telling.started()])
+    if (!thread || thread.state.runs.size === 0) return one.reply.once([])
+    return join(one, thread)
   }
 
-  async function connect(caller: Caller, agentId: string, input: RunInput): Promise<Response> {
-    known(agentId)
-    const thread = await runtime.find(caller, input.threadId)
-    if (!thread || thread.state.runs.size === 0) return once([])
-    return join(thread, listenerOf(input))
-  }
-
-  async function stop(caller: Caller, agentId: string, threadId: string): Promise<Response> {
+  /** `label` names the run to stop, as the client called it; without it, whatever runs. */
+  async function stop(caller: Caller, agentId: string, threadId: string, label?: string) {
     known(agentId)
     const thread = await runtime.find(caller, threadId)
-    const runId = thread?.state.active
-    const nothing = { stopped: false, message: `No active run for thread '${threadId}'.` }
-    if (!runId) return json(nothing)
-    await runtime.cancel(caller, threadId, runId).catch((error: unknown) => {
+    const run = thread?.state.runs.get(thread.state.active ?? '')
+    const other = label !== undefined && run && run.requests.length > 0
+    if (!run || (other && !run.requests.includes(label))) {
+      return json({ stopped: false, message: `No active run for thread '${threadId}'.` })
+    }
+    await runtime.cancel(caller, threadId, run.runId).catch((error: unknown) => {
       if (!(error instanceof RuntimeError && error.code === 'run_ended')) throw error
     })
     const interrupt = { type: 'RUN_ERROR', message: 'Run stopped by user', code: 'STOPPED' }
     return json({ stopped: true, interrupt })
   }
 
-  async function suggest(agentId: string, input: RunInput): Promise<Response> {
-    const agent = known(agentId)
-    return sse((signal) => suggestion(runtime, agent, input, signal), heartbeats)
-  }
+  const suggest = ({ reply, agent, input }: Asked): Response =>
+    reply.live((signal) => suggestion(runtime, agent, input, signal))
 
-  return { run, connect, stop, suggest }
+  return {
+    run,
+    connect,
+    stop,
+    suggest: async (caller: Caller, agentId: string, input: RunInput, request: Request) =>
+      suggest(await asked(caller, agentId, input, request)),
+  }
 }
 
 /** Errors that the protocol tells inside the stream; the others are HTTP statuses. */
@@ -202,97 +180,72 @@ const inStream = new Set<string>([
   'result_unknown',
   'interrupt_unknown',
   'interrupt_uncovered',
+  'interrupt_expired',
   'thread_waiting',
   'invalid_request',
 ])
 
-async function* frames(
-  thread: Thread,
-  from: Cursor,
-  telling: Telling,
-  opening: string[],
-  signal: AbortSignal,
-): AsyncGenerator<string, void, undefined> {
-  let batch = opening.map((data) => sseText(String(from.seq), { data })).join('')
-  const add = (id: string, events: string[]) => {
-    for (const data of events) batch += sseText(id, { data })
-  }
-  for await (const step of follow(thread, from, signal)) {
-    if (step.type === 'pieces') {
-      let offset = step.from
-      const place = `${step.seq}.${step.fence}.`
-      for (const piece of step.pieces) add(place + ++offset, telling.piece(piece))
-    } else if (step.type === 'entry') {
-      add(String(step.entry.seq), telling.entry(step.entry))
-      if (telling.over) {
-        yield batch
-        return
-      }
-    }
-    const idle = step.type === 'idle' || (step.type === 'pieces' && step.idle)
-    if (batch.length >= 16_384 || (idle && batch)) {
-      yield batch
-      batch = ''
-    }
-  }
+function refuse({ reply, to }: Asked, { code, message }: RuntimeError): Response {
+  const { threadId, runId } = to
+  return reply.once([
+    event('RUN_STARTED', { threadId, runId }),
+    event('RUN_ERROR', { message, code }),
+  ])
 }
 
-function listenerOf({ threadId, runId, tools, protocolVersion }: RunInput): Listener {
-  const protocol = protocolVersion?.startsWith('1') ? '1' : '0'
-  return { threadId, runId, protocol, tools: new Set((tools ?? []).map(({ name }) => name)) }
+const forged = (callId: string) =>
+  new RuntimeError(
+    'result_unknown',
+    `toolCallId ${callId}: no such call was made on this thread.`,
+    {
+      field: 'messages',
+    },
+  )
+
+function refuseLate(settled: readonly AskRecord[]): void {
+  const late = settled.find(({ answer }) => answer?.state === 'timeout')
+  if (late) throw new RuntimeError('interrupt_expired', undefined, { field: 'resume' })
 }
 
-function clientList(input: RunInput) {
-  const messages = (input.messages ?? []).flatMap((one) => fromClient(one) ?? [])
-  const branchFrom = handrailProps(input).branchFrom
-  return {
-    messages,
-    regenerates: true,
-    ...(typeof branchFrom === 'string' && { branchFrom }),
-  }
+const isCall = (state: ThreadState, askId: string): boolean =>
+  state.asks.get(askId)?.ask.kind === 'client_tool'
+
+const emptyRun = ({ threadId, runId }: Listener): string[] => [
+  event('RUN_STARTED', { threadId, runId }),
+  event('RUN_FINISHED', { threadId, runId }),
+]
+
+/** RUN_STARTED, who decided what this client wanted to decide, and all there is. */
+function joined(telling: Telling, settled: readonly AskRecord[]): string[] {
+  const [started = '', ...rest] = telling.join()
+  const decided = settled.map(({ ask, answer, answeredBy }) =>
+    custom('handrail:decided', {
+      interruptId: ask.askId,
+      state: answer?.state,
+      by: answeredBy?.id,
+      ...(answer?.reason !== undefined && { reason: answer.reason }),
+    }),
+  )
+  return [started, ...decided, ...rest]
 }
 
-function handrailProps({ forwardedProps }: RunInput): Record<string, unknown> {
-  const { handrail } = (forwardedProps ?? {}) as { handrail?: unknown }
-  return typeof handrail === 'object' && handrail !== null
-    ? (handrail as Record<string, unknown>)
-    : {}
+/** A question shown as a card does not block: typing on passes over it. An interrupt does. */
+function howBusy(state: ThreadState, { tools }: Listener, otherwise: 'reject' | 'queue') {
+  const active = state.runs.get(state.active ?? '')
+  if (active?.status !== 'waiting') return otherwise
+  const [first] = openAsks(state, active, tools).interrupts
+  if (!first) return 'cancel'
+  const { askId, title } = first.ask
+  const problem = `This thread waits for an answer first: ${title} (${askId}). Send it as resume.`
+  throw new RuntimeError('thread_waiting', problem, { data: { asks: [askId] } })
 }
 
-function isSuggestion({ forwardedProps }: RunInput): boolean {
-  const props = forwardedProps as
-    | { toolChoice?: { function?: { name?: unknown } } }
-    | null
-    | undefined
-  return props?.toolChoice?.function?.name === 'copilotkitSuggest'
-}
-
-function optionsFrom(input: RunInput, { instructions }: Reconciled): RunOptions {
-  const context = (input.context ?? []).map(({ description, value }) => `${description}: ${value}`)
-  const clientTools = (input.tools ?? []).map(({ name, description, parameters }) => ({
-    name,
-    ...(description !== undefined && { description }),
-    parameters,
+const resultsOf = ({ results }: Reconciled) =>
+  results.map(({ askId, message }) => ({
+    askId,
+    text: textOf(message),
+    messageId: message.id,
   }))
-  const { forwardedProps } = input
-  const forwarded =
-    typeof forwardedProps === 'object' && forwardedProps !== null
-      ? (forwardedProps as Record<string, unknown>)
-      : {}
-  return { instructions: [...instructions, ...context], clientTools, forwarded }
-}
-
-/** The client's copy of the state, when it says something and something else than we have. */
-function stateFor(
-  state: ThreadState,
-  agent: string,
-  value: unknown,
-): { value: unknown } | undefined {
-  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0)
-    return undefined
-  if (canonical(value) === canonical(state.states.get(agent))) return undefined
-  return { value }
-}
 
 function saidBefore(state: ThreadState, runId: string, { newId }: Runtime): Message[] {
   const ids = state.runs.get(runId)?.messageIds ?? []

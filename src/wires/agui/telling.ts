@@ -1,11 +1,14 @@
 import type { Piece } from '../../core/agent.ts'
-import { messagesShown } from '../../core/branch.ts'
 import type { Known } from '../../core/entries.ts'
+import type { Step } from '../../core/follow.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
-import type { ThreadState } from '../../core/state.ts'
-import { interruptOf, openAsks, shownAs, standInCall, standInMessages } from './asks.ts'
-import { type AguiMessage, reasoningId, toClient } from './messages.ts'
+import type { Thread } from '../../core/thread.ts'
+import { finishOf } from './ending.ts'
+import { contentOf, custom, endOf, event, openId, startOf } from './events.ts'
+import { type AguiMessage, reasoningId, thoughtOf, userContent } from './messages.ts'
+import { partialMessages, shownMessages, stateEvents } from './snapshot.ts'
 
+/** Who listens, as its request says. */
 export interface Listener {
   /** The ids that the client gave, echoed. */
   threadId: string
@@ -13,272 +16,273 @@ export interface Listener {
   protocol: '0' | '1'
   /** Names of the tools that the client offers. */
   tools: ReadonlySet<string>
+  /** Messages and results that it has, by the id of the message or of the call. */
+  has: ReadonlySet<string>
+  /** Its copy of the agent's state. */
+  state: unknown
 }
 
-const json = JSON.stringify
+interface Open {
+  kind: Piece['kind']
+  /** Characters sent. */
+  sent: number
+}
 
 /**
- * Tells one client what happens, as AG-UI events in an order its verifier accepts: it remembers
- * what it has opened, and closes all of it before the end.
+ * Tells one client what happens on a thread until a run ends or waits, as AG-UI events in an order
+ * that its verifier accepts: it remembers what it has opened, and closes all of it before the end.
  */
 export class Telling {
   readonly #to: Listener
-  readonly #state: ThreadState
+  readonly #thread: Thread
   readonly #runId: string
-  /** What is open, by its AG-UI id: its kind, and how many characters were sent. */
-  readonly #open = new Map<string, { kind: Piece['kind']; sent: number }>()
-  /** Reasoning that was closed when its message began to speak, and is complete. */
-  readonly #thought = new Set<string>()
-  #over = false
-  /** Calls whose results the client has sent itself. */
-  readonly #own = new Set<string>()
+  readonly #agent: string
+  readonly #open = new Map<string, Open>()
+  readonly #steps = new Set<string>()
+  /** Reasoning that was closed when its message began to speak, with its length. */
+  readonly #thought = new Map<string, number>()
+  #state: { value: unknown } | undefined
   /** Entries up to here were told by a snapshot. */
   #told = 0
+  /** The last event was made. */
+  over = false
 
-  constructor(to: Listener, state: ThreadState, runId: string) {
+  constructor(to: Listener, thread: Thread, runId: string) {
     this.#to = to
-    this.#state = state
+    this.#thread = thread
     this.#runId = runId
+    this.#agent = thread.state.runs.get(runId)?.agent ?? thread.state.agent
+    if (isFilled(to.state)) this.#state = { value: to.state }
   }
 
-  has(callIds: Iterable<string>): void {
-    for (const callId of callIds) this.#own.add(callId)
+  /** To a client that has what went before. */
+  begin(): string[] {
+    return [this.started(), ...this.#shared()]
   }
 
-  started(): string {
-    const { threadId, runId } = this.#to
-    return `{"type":"RUN_STARTED","threadId":${json(threadId)},"runId":${json(runId)}}`
-  }
-
-  /** All there is, and what is being written with its text so far, open for more. */
-  snapshot(pieces: readonly Piece[]): string[] {
-    const state = this.#state
-    this.#told = state.seq
-    const messages = shownMessages(state, this.#to.tools)
-    const partial = new Map<string, AguiMessage>()
+  /** To a client that may have nothing: all there is, and what is being written open for more. */
+  join(): string[] {
+    const { tail, state } = this.#thread
     const events: string[] = []
-    for (const piece of pieces) {
-      if (piece.kind === 'output') continue
-      events.push(...this.#openFor(piece))
-      this.#open.get(openId(piece))!.sent += piece.text.length
-      include(partial, piece)
+    for (const piece of tail.pieces) {
+      events.push(...this.#start(piece))
+      this.#sent(piece)
     }
-    const all = [...messages, ...partial.values()]
-    const shared = state.states.get(state.agent)
-    return [
-      `{"type":"MESSAGES_SNAPSHOT","messages":${json(all)}}`,
-      ...(shared === undefined ? [] : [`{"type":"STATE_SNAPSHOT","snapshot":${json(shared)}}`]),
-      ...events,
-    ]
+    for (const name of state.runs.get(this.#runId)?.steps ?? []) {
+      this.#steps.add(name)
+      events.push(event('STEP_STARTED', { stepName: name }))
+    }
+    this.#state = undefined
+    return [this.started(), ...this.snapshot(), ...events]
   }
 
-  /** By hand: this runs for every delta of every stream. */
   piece(piece: Piece): string[] {
-    if (piece.kind === 'output') return []
-    const id = openId(piece)
-    const opening = this.#open.has(id) ? [] : this.#openFor(piece)
-    this.#open.get(id)!.sent += piece.text.length
-    return [...opening, contentOf(piece.kind, id, piece.text)]
+    if (piece.kind === 'output') return [contentOf('output', piece.id, piece.text)]
+    const events = this.#start(piece)
+    this.#sent(piece)
+    return [...events, contentOf(piece.kind, openId(piece), piece.text)]
+  }
+
+  /** Counts pieces that were made for another reader. False: this reader must begin something first. */
+  takes(counts: ReadonlyMap<string, number>): boolean {
+    for (const id of counts.keys()) if (!this.#open.has(id)) return false
+    for (const [id, sent] of counts) this.#open.get(id)!.sent += sent
+    return true
   }
 
   entry(entry: Known): string[] {
-    if (entry.runId !== this.#runId || entry.seq <= this.#told) return []
+    if (entry.seq <= this.#told) return this.#known(entry)
     switch (entry.kind) {
       case 'message.added':
         return entry.body.for === 'model' ? [] : this.#message(entry.body.message)
       case 'message.retracted':
-        return [...this.#closeAll(), ...this.snapshot([])]
+        return this.retract(entry.body.ids)
       case 'state.patched':
-        return [`{"type":"STATE_SNAPSHOT","snapshot":${json(entry.body.value)}}`]
+        return entry.body.agent === this.#agent ? this.#shared(entry.body.value) : []
       case 'event':
-        return [
-          `{"type":"CUSTOM","name":${json(`handrail:${entry.body.name}`)},"value":${json(entry.body.value ?? null)}}`,
-        ]
-      case 'run.waiting':
-      case 'run.completed':
-      case 'run.failed':
-      case 'run.cancelled':
-        return this.end(entry)
+        return this.#event(entry.body.name, entry.body.value)
       default:
-        return []
+        return this.#ending(entry)
     }
   }
 
-  /** The last event was sent. */
-  get over(): boolean {
-    return this.#over
+  /** What was begun will not be finished: it is closed, and gone from the list. */
+  retract(ids: readonly string[]): string[] {
+    const gone = new Set(ids.flatMap((id) => [id, reasoningId(id)]))
+    const calls = this.#thread.tail.pieces.filter(({ messageId = '' }) => gone.has(messageId))
+    for (const { id } of calls) gone.add(id)
+    const thought = ids.some(
+      (id) => this.#open.has(reasoningId(id)) || this.#thought.has(reasoningId(id)),
+    )
+    // What has no piece any more is not being written any more.
+    const live = new Set(this.#thread.tail.pieces.map(openId))
+    const over = [...this.#open.keys()].filter((id) => gone.has(id) || !live.has(id))
+    const empty = thought ? ids.map(reasoningId) : []
+    return [...over.flatMap((id) => this.#close(id)), ...this.snapshot(empty)]
   }
 
-  /** Closes what is open and ends the run as it stands now. */
+  /** `emptied`: thoughts that the client must lose, which a list without any would leave there. */
+  snapshot(emptied: readonly string[] = []): string[] {
+    const { state, tail } = this.#thread
+    this.#told = state.seq
+    const sent = (id: string) => this.#open.get(id)?.sent ?? this.#thought.get(id)
+    const messages: AguiMessage[] = [
+      ...shownMessages(state, this.#to.tools),
+      ...partialMessages(tail.pieces, sent, state),
+    ]
+    if (!messages.some(({ role }) => role === 'reasoning')) {
+      for (const id of emptied) messages.push({ id, role: 'reasoning', content: '' })
+    }
+    return [event('MESSAGES_SNAPSHOT', { messages }), ...this.#shared()]
+  }
+
+  /** Closes what is open and ends the stream as things stand. `entry` is what ended it, if one did. */
   end(entry?: Known): string[] {
-    this.#over = true
-    const state = this.#state
-    const run = state.runs.get(this.#runId)
-    const closed = this.#closeAll()
-    if (entry?.kind === 'run.failed') {
-      const { code, message } = entry.body.error
-      return [...closed, `{"type":"RUN_ERROR","message":${json(message)},"code":${json(code)}}`]
-    }
-    if (entry?.kind === 'run.cancelled') {
-      const outcome = this.#to.protocol === '1' ? ',"outcome":{"type":"cancelled"}' : ''
-      return [
-        ...closed,
-        this.#finished(`${outcome},"metadata":{"handrail":{"status":"cancelled"}}`),
-      ]
-    }
-    const { tools } = this.#to
-    const { calls, interrupts } = run ? openAsks(state, run, tools) : { calls: [], interrupts: [] }
-    if (interrupts.length > 0) {
-      const list = interrupts.map((record) => interruptOf(record, this.#to.protocol))
-      const outcome = `,"outcome":{"type":"interrupt","interrupts":${json(list)}}`
-      const before = entry ? this.snapshot([]) : []
-      return [...closed, ...before, this.#finished(outcome)]
-    }
-    const standIns = entry ? calls.filter(({ ask }) => ask.kind !== 'client_tool') : []
-    const events = standIns.flatMap((record) => {
-      const { id, name, arguments: text } = standInCall(record, tools)
-      const message = `${id}-call`
-      return [
-        `{"type":"TOOL_CALL_START","toolCallId":${json(id)},"toolCallName":${json(name)},"parentMessageId":${json(message)}}`,
-        contentOf('input', id, text),
-        `{"type":"TOOL_CALL_END","toolCallId":${json(id)}}`,
-      ]
-    })
-    return [...closed, ...events, this.#finished('')]
+    this.over = true
+    const unfinished = [...this.#open.values()].some(({ kind }) => kind === 'input')
+    const closed = [
+      ...[...this.#open.keys()].flatMap((id) => this.#close(id)),
+      ...[...this.#steps].map((stepName) => event('STEP_FINISHED', { stepName })),
+    ]
+    this.#steps.clear()
+    const { list, last } = finishOf(this.#to, this.#thread.state, this.#runId, entry)
+    // A call that was cut must not look like one that can be made.
+    const again = list || unfinished
+    return [...closed, ...(again ? this.snapshot() : []), ...last]
   }
 
-  #finished(more: string): string {
+  started(): string {
     const { threadId, runId } = this.#to
-    return `{"type":"RUN_FINISHED","threadId":${json(threadId)},"runId":${json(runId)}${more}}`
+    return event('RUN_STARTED', { threadId, runId })
   }
 
-  /** A finished message: what was not shown of it yet, and its end. */
-  #message(message: Message): string[] {
-    if (message.role === 'user') return []
-    if (message.role === 'tool') {
-      const { id, callId = '' } = message
-      if (this.#own.has(callId)) return []
-      const content = json(textOf(message))
-      return [
-        `{"type":"TOOL_CALL_RESULT","messageId":${json(id)},"toolCallId":${json(callId)},"content":${content},"role":"tool"}`,
+  /** The agent's state, as far as the client has another. */
+  #shared(value = this.#thread.state.states.get(this.#agent)): string[] {
+    if (value === undefined) return []
+    const events = stateEvents(this.#state, value)
+    this.#state = { value }
+    return events
+  }
+
+  /** Entries that a snapshot told already: what they close is closed, what they end is over. */
+  #known(entry: Known): string[] {
+    if (entry.kind === 'message.added') {
+      const { message } = entry.body
+      const ids = [
+        message.id,
+        reasoningId(message.id),
+        ...callsOf(message).map((one) => one.callId),
       ]
+      return ids.flatMap((id) => this.#close(id))
     }
+    return this.#ending(entry)
+  }
+
+  #ending(entry: Known): string[] {
+    const { kind, runId = '' } = entry
+    if (kind === 'run.waiting') {
+      // A slow reader may be told of questions that were answered long ago: it reads on.
+      return this.#thread.state.runs.get(runId)?.status === 'waiting' ? this.end(entry) : []
+    }
+    if (kind !== 'run.completed' && kind !== 'run.failed' && kind !== 'run.cancelled') return []
+    if (runId === this.#runId) return this.end(entry)
+    return [custom('handrail:run_ended', { runId, status: kind.slice('run.'.length) })]
+  }
+
+  #event(name: string, value: unknown): string[] {
+    const said = (value ?? {}) as Record<string, unknown>
+    if (name === 'step.started') {
+      const stepName = String(said.name)
+      if (this.#steps.has(stepName)) return []
+      this.#steps.add(stepName)
+      return [event('STEP_STARTED', { stepName })]
+    }
+    if (name === 'step.finished') {
+      const stepName = String(said.name)
+      return this.#steps.delete(stepName) ? [event('STEP_FINISHED', { stepName })] : []
+    }
+    if (name === 'activity') {
+      const { id: messageId, type: activityType, content } = said
+      return [event('ACTIVITY_SNAPSHOT', { messageId, activityType, content, replace: true })]
+    }
+    return [custom(name === 'retry' ? 'handrail:retry' : name, value ?? null)]
+  }
+
+  /** A finished message: what was not sent of it yet, and its end. */
+  #message(message: Message): string[] {
     const { id } = message
-    const thought = message.parts
-      .map((part) => (part.type === 'reasoning' ? part.text : ''))
-      .join('')
+    if (message.role === 'system' || message.imported) return [] // the client brought it
+    if (message.role === 'user') return this.#to.has.has(id) ? [] : userEvents(message)
+    if (message.role === 'tool') {
+      const { callId: toolCallId = '' } = message
+      if (this.#to.has.has(toolCallId)) return []
+      const content = textOf(message)
+      return [event('TOOL_CALL_RESULT', { messageId: id, toolCallId, content, role: 'tool' })]
+    }
     const events = [
-      ...this.#rest({ kind: 'reasoning', id, text: thought }),
+      ...this.#rest({ kind: 'reasoning', id, text: thoughtOf(message) }),
       ...this.#rest({ kind: 'text', id, text: textOf(message) }),
     ]
     for (const { callId, name, input } of callsOf(message)) {
-      const piece: Piece = { kind: 'input', id: callId, messageId: id, name, text: input }
-      events.push(
-        ...(input === '' ? [...this.#openFor(piece), ...this.#close(callId)] : this.#rest(piece)),
-      )
+      events.push(...this.#rest({ kind: 'input', id: callId, messageId: id, name, text: input }))
     }
     return events
   }
 
   #rest(piece: Piece): string[] {
     const id = openId(piece)
-    const { sent = 0 } = this.#open.get(id) ?? {}
-    if ((piece.text === '' && !this.#open.has(id)) || this.#thought.has(id)) return []
-    const left = piece.text.slice(sent)
-    return [...(left === '' ? [] : this.piece({ ...piece, text: left })), ...this.#close(id)]
+    const open = this.#open.get(id)
+    const nothing = piece.text === '' && piece.kind !== 'input'
+    if ((!open && nothing) || this.#thought.has(id)) return []
+    const left = piece.text.slice(open?.sent ?? 0)
+    const events = left === '' ? this.#start(piece) : this.piece({ ...piece, text: left })
+    return [...events, ...this.#close(id)]
   }
 
-  #openFor(piece: Piece): string[] {
+  #start(piece: Piece): string[] {
     const id = openId(piece)
-    if (this.#open.has(id)) return []
+    if (this.#open.has(id) || piece.kind === 'output') return []
     // A message is thought first and said then: what was thought is over when it speaks or calls.
-    const before = piece.kind === 'reasoning' ? [] : this.#closeReasoning()
+    const before = piece.kind === 'reasoning' ? [] : this.#closeThoughts()
     this.#open.set(id, { kind: piece.kind, sent: 0 })
-    const name = json(id)
-    if (piece.kind === 'text') {
-      return [...before, `{"type":"TEXT_MESSAGE_START","messageId":${name},"role":"assistant"}`]
-    }
-    if (piece.kind === 'reasoning') {
-      return [
-        `{"type":"REASONING_START","messageId":${name}}`,
-        `{"type":"REASONING_MESSAGE_START","messageId":${name},"role":"reasoning"}`,
-      ]
-    }
-    const parent =
-      piece.messageId === undefined ? '' : `,"parentMessageId":${json(piece.messageId)}`
-    return [
-      ...before,
-      `{"type":"TOOL_CALL_START","toolCallId":${name},"toolCallName":${json(piece.name ?? '')}${parent}}`,
-    ]
+    return [...before, ...startOf(piece)]
   }
 
-  #closeReasoning(): string[] {
-    const open = [...this.#open].filter(([, { kind }]) => kind === 'reasoning')
-    for (const [id] of open) this.#thought.add(id)
-    return open.flatMap(([id]) => this.#close(id))
+  #sent(piece: Piece): void {
+    const open = this.#open.get(openId(piece))
+    if (open) open.sent += piece.text.length
   }
 
-  #closeAll(): string[] {
-    return [...this.#open.keys()].flatMap((id) => this.#close(id))
+  #closeThoughts(): string[] {
+    const events: string[] = []
+    for (const [id, { kind, sent }] of this.#open) {
+      if (kind !== 'reasoning') continue
+      this.#thought.set(id, sent)
+      events.push(...this.#close(id))
+    }
+    return events
   }
 
   #close(id: string): string[] {
-    const kind = this.#open.get(id)?.kind
+    const open = this.#open.get(id)
     this.#open.delete(id)
-    const name = json(id)
-    if (kind === 'text') return [`{"type":"TEXT_MESSAGE_END","messageId":${name}}`]
-    if (kind === 'input') return [`{"type":"TOOL_CALL_END","toolCallId":${name}}`]
-    if (kind !== 'reasoning') return []
-    return [
-      `{"type":"REASONING_MESSAGE_END","messageId":${name}}`,
-      `{"type":"REASONING_END","messageId":${name}}`,
-    ]
+    return open ? endOf(open.kind, id) : []
   }
 }
 
-const openId = ({ kind, id }: Piece) => (kind === 'reasoning' ? reasoningId(id) : id)
-
-function contentOf(kind: Piece['kind'], id: string, text: string): string {
-  const rest = `${json(id)},"delta":${json(text)}}`
-  if (kind === 'text') return `{"type":"TEXT_MESSAGE_CONTENT","messageId":${rest}`
-  if (kind === 'reasoning') return `{"type":"REASONING_MESSAGE_CONTENT","messageId":${rest}`
-  return `{"type":"TOOL_CALL_ARGS","toolCallId":${rest}`
+/** What somebody else said, on another wire or in another tab. */
+function userEvents(message: Message): string[] {
+  const { id: messageId } = message
+  const content = userContent(message)
+  const text = typeof content === 'string' ? content : textOf(message)
+  return [
+    event('TEXT_MESSAGE_START', { messageId, role: 'user' }),
+    event('TEXT_MESSAGE_CONTENT', { messageId, delta: text }),
+    event('TEXT_MESSAGE_END', { messageId }),
+  ]
 }
 
-/** What a client has on its screen: the branch, with the questions that were put to it. */
-export function shownMessages(state: ThreadState, tools: ReadonlySet<string>): AguiMessage[] {
-  return messagesShown(state).flatMap((one) =>
-    'ask' in one
-      ? shownAs(one.ask, tools) === undefined
-        ? []
-        : standInMessages(one, tools)
-      : toClient(one.message),
-  )
-}
+const isFilled = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length > 0
 
-function include(
-  partial: Map<string, AguiMessage>,
-  { kind, id, messageId, name, text }: Piece,
-): void {
-  if (kind === 'reasoning') {
-    const known = partial.get(reasoningId(id))
-    const content = `${known?.content ?? ''}${text}`
-    partial.set(reasoningId(id), { id: reasoningId(id), role: 'reasoning', content })
-    return
-  }
-  const owner = messageId ?? id
-  const known = partial.get(owner) ?? { id: owner, role: 'assistant' as const, content: '' }
-  partial.set(owner, known)
-  if (kind === 'text') known.content = `${known.content}${text}`
-  else if (kind === 'input') {
-    known.toolCalls ??= []
-    const call = known.toolCalls.find((one) => one.id === id)
-    if (call) call.function.arguments += text
-    else
-      known.toolCalls.push({
-        id,
-        type: 'function',
-        function: { name: name ?? '', arguments: text },
-      })
-  }
-}
+export type PiecesStep = Extract<Step, { type: 'pieces' }>

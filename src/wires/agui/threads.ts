@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { RuntimeError } from '../../core/errors.ts'
-import type { Runtime } from '../../core/runtime.ts'
-import type { ThreadRow } from '../../core/store.ts'
+import type { Caller, Runtime } from '../../core/runtime.ts'
+import type { Page, ThreadRow } from '../../core/store.ts'
 import { clientId, json, type Route, route } from '../http.ts'
-import { shownMessages } from './telling.ts'
+import { inspectedMessages, pastEvents } from './inspect.ts'
 
 const params = z.object({ threadId: clientId })
 const anything = z.looseObject({})
@@ -30,11 +30,9 @@ export function threadRoutes(runtime: Runtime): Route[] {
       responses,
       async handle({ query, caller }) {
         const { limit = 50, cursor, includeArchived, agentId } = query
-        const page = await runtime.list(caller, {
-          limit,
-          ...(cursor !== undefined && { cursor }),
-          ...(includeArchived !== 'true' && { archived: false }),
-        })
+        const archived = includeArchived === 'true' ? {} : { archived: false }
+        const agent = agentId === undefined ? undefined : agentNamed(runtime, agentId)
+        const page = await pageOf(runtime, caller, { limit, ...archived }, cursor, agent)
         const threads = page.rows.map((row) => threadJson(row, agentId))
         return json({ threads, nextCursor: page.next ?? null })
       },
@@ -48,33 +46,19 @@ export function threadRoutes(runtime: Runtime): Route[] {
       responses,
       async handle({ params: { threadId }, caller }) {
         const thread = await runtime.find(caller, threadId)
-        const messages = thread ? shownMessages(thread.state, new Set()) : []
-        return json({
-          messages: messages.map(({ toolCalls, ...rest }) => ({
-            ...rest,
-            ...(toolCalls && {
-              toolCalls: toolCalls.map(({ id, function: { name, arguments: args } }) => ({
-                id,
-                name,
-                args,
-              })),
-            }),
-          })),
-        })
+        return json({ messages: thread ? inspectedMessages(thread.state) : [] })
       },
     }),
     route({
       method: 'get',
       path: '/threads/{threadId}/events',
-      summary: 'The journal of a thread, for inspection',
+      summary: 'What happened on a thread lately, as AG-UI events',
       params,
       query: anything,
       responses,
       async handle({ params: { threadId }, caller }) {
         const thread = await runtime.find(caller, threadId)
-        return json({
-          events: thread ? await thread.entries(Math.max(0, thread.state.seq - 1_000), 1_000) : [],
-        })
+        return json({ events: thread ? await pastEvents(thread, threadId) : [] })
       },
     }),
     route({
@@ -138,6 +122,34 @@ export function threadRoutes(runtime: Runtime): Route[] {
       },
     }),
   ]
+}
+
+/** A page of one agent's threads: pages of all are read until it is full, a bounded number of them. */
+async function pageOf(
+  runtime: Runtime,
+  caller: Caller,
+  query: { limit: number; archived?: boolean },
+  cursor: string | undefined,
+  agent: string | undefined,
+): Promise<Page<ThreadRow>> {
+  const rows: ThreadRow[] = []
+  let next = cursor
+  for (let pages = 0; pages < 20; pages++) {
+    const limit = query.limit - rows.length
+    const page = await runtime.list(caller, { ...query, limit, ...(next && { cursor: next }) })
+    rows.push(...page.rows.filter((row) => agent === undefined || row.agent === agent))
+    next = page.next
+    if (next === undefined || rows.length >= query.limit) break
+  }
+  return { rows, ...(next !== undefined && { next }) }
+}
+
+/** An agent under the name or an alias of it; another name is nobody's. */
+function agentNamed(runtime: Runtime, name: string): string {
+  const found = runtime
+    .agents()
+    .find(({ agent, aliases }) => [agent.name, ...aliases].includes(name))
+  return found?.agent.name ?? name
 }
 
 function threadJson(row: ThreadRow, agentId: string | undefined) {

@@ -1,10 +1,12 @@
 import { z } from 'zod'
-import { RuntimeError } from '../../core/errors.ts'
-import type { Caller, Runtime } from '../../core/runtime.ts'
-import { json, type Route, readCall, route } from '../http.ts'
+import type { RuntimeError } from '../../core/errors.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { json, type Route, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
+import { info } from './info.ts'
 import { aguiRuns } from './runs.ts'
 import { agentParams, runInput, stopBody, stopParams } from './shapes.ts'
+import { noTranscription, singleRoute } from './single-route.ts'
 import { threadRoutes } from './threads.ts'
 
 export interface AguiOptions {
@@ -43,7 +45,8 @@ export function aguiWire(options: AguiOptions): Route[] {
       query: anything,
       body: runInput,
       responses,
-      handle: async ({ params, body, caller }) => await runs.run(caller, params.agentId, body),
+      handle: async ({ params, body, caller, request }) =>
+        await runs.run(caller, params.agentId, body, request),
     }),
     route({
       method: 'post',
@@ -53,7 +56,8 @@ export function aguiWire(options: AguiOptions): Route[] {
       query: anything,
       body: runInput,
       responses,
-      handle: async ({ params, body, caller }) => await runs.connect(caller, params.agentId, body),
+      handle: async ({ params, body, caller, request }) =>
+        await runs.connect(caller, params.agentId, body, request),
     }),
     route({
       method: 'post',
@@ -64,8 +68,8 @@ export function aguiWire(options: AguiOptions): Route[] {
       body: stopBody,
       bodyOptional: true,
       responses: answers,
-      handle: async ({ params, caller }) =>
-        await runs.stop(caller, params.agentId, params.threadId),
+      handle: async ({ params, body, caller }) =>
+        await runs.stop(caller, params.agentId, params.threadId, body.runId),
     }),
     route({
       method: 'post',
@@ -75,7 +79,16 @@ export function aguiWire(options: AguiOptions): Route[] {
       query: anything,
       body: runInput,
       responses,
-      handle: async ({ params, body }) => await runs.suggest(params.agentId, body),
+      handle: async ({ params, body, caller, request }) =>
+        await runs.suggest(caller, params.agentId, body, request),
+    }),
+    route({
+      method: 'post',
+      path: '/transcribe',
+      summary: 'Speech to text; not offered, as /info says',
+      query: anything,
+      responses: answers,
+      handle: async () => noTranscription(),
     }),
     ...threadRoutes(runtime),
   ]
@@ -84,127 +97,6 @@ export function aguiWire(options: AguiOptions): Route[] {
     [...routes, single].map((one) => ({ ...one, path: base + one.path, wire: 'agui', fail })),
   )
 }
-
-function info(runtime: Runtime, version: string, single: boolean) {
-  const agents: Record<string, object> = {}
-  for (const { agent, aliases } of runtime.agents()) {
-    for (const name of [agent.name, ...aliases]) {
-      agents[name] = {
-        name,
-        description: agent.description ?? '',
-        className: 'Handrail',
-        capabilities: {
-          identity: { name: agent.name },
-          transport: { streaming: true },
-          humanInTheLoop: { supported: true, interrupts: true },
-        },
-      }
-    }
-  }
-  const threadEndpoints = { list: true, inspect: true, mutations: true, realtimeMetadata: false }
-  return {
-    version,
-    mode: 'sse',
-    agents,
-    audioFileTranscriptionEnabled: false,
-    threadEndpoints,
-    suggestions: true,
-    a2uiEnabled: false,
-    openGenerativeUIEnabled: false,
-    telemetryDisabled: true,
-    ...(single && { singleRoute: { resourceOperations: true, threadEndpoints } }),
-  }
-}
-
-const envelope = z.looseObject({
-  method: z.string(),
-  params: z.record(z.string(), z.unknown()).optional(),
-  body: z.unknown(),
-})
-
-/** `{method, params, body}` posted to the base address itself: the same answers. */
-function singleRoute(
-  routes: readonly Route[],
-  { runtime, version, bodyLimit }: AguiOptions,
-): Route {
-  const find = (method: string, path: string) => {
-    for (const one of routes) {
-      if (one.method !== method) continue
-      const names: string[] = []
-      const pattern = one.path.replace(/\{(\w+)\}/g, (_, name: string) => {
-        names.push(name)
-        return '([^/]+)'
-      })
-      const match = new RegExp(`^${pattern}$`).exec(path)
-      if (!match) continue
-      const params = Object.fromEntries(
-        names.map((name, i) => [name, decodeURIComponent(match[i + 1]!)]),
-      )
-      return { one, params }
-    }
-    throw invalid('method: there is no such method')
-  }
-  const pass = async (
-    method: string,
-    path: string,
-    body: unknown,
-    call: { caller: Caller; request: Request },
-  ) => {
-    const url = new URL(path, 'http://localhost')
-    const { one, params } = find(method, url.pathname)
-    const init = { method: method.toUpperCase(), headers: { 'content-type': 'application/json' } }
-    const hasBody = method !== 'get' && body !== undefined
-    const inner = new Request(url, { ...init, ...(hasBody && { body: JSON.stringify(body) }) })
-    const read = await readCall(one, inner, params, bodyLimit)
-    return await one.handle({ ...read, ...call })
-  }
-  return route({
-    method: 'post',
-    path: '',
-    summary: 'Every route behind one address: {method, params, body}',
-    query: anything,
-    body: envelope,
-    responses,
-    async handle({ body: { method, params = {}, body }, caller, request }) {
-      const text = (name: string) => {
-        const value = params[name]
-        if (typeof value !== 'string' || value === '') throw invalid(`params.${name}: is missing`)
-        return encodeURIComponent(value)
-      }
-      const needed = () => {
-        if (body === undefined || body === null) throw invalid('body: is missing')
-        return body
-      }
-      const call = { caller, request }
-      if (method === 'info') return json(info(runtime, version, true))
-      const match = /^agent\/(run|connect|suggest)$/.exec(method)
-      if (match) return await pass('post', `/agent/${text('agentId')}/${match[1]}`, needed(), call)
-      if (method === 'agent/stop') {
-        return await pass(
-          'post',
-          `/agent/${text('agentId')}/stop/${text('threadId')}`,
-          body ?? {},
-          call,
-        )
-      }
-      if (method === 'resource/request') {
-        const path = params.path
-        const verb = String(params.httpMethod ?? 'GET').toLowerCase()
-        if (typeof path !== 'string' || !/^\/threads([/?]|$)/.test(path)) {
-          throw invalid('params.path: must begin with /threads')
-        }
-        return await pass(verb, path, body, call)
-      }
-      if (method === 'transcribe') {
-        const message = 'No transcription service is configured.'
-        return json({ error: 'service_not_configured', message, retryable: false }, 503)
-      }
-      throw invalid(`method: ${method} is not known`)
-    },
-  })
-}
-
-const invalid = (message: string) => new RuntimeError('invalid_request', message)
 
 /** CopilotKit's form of errors: a word and a sentence. */
 function fail(error: RuntimeError): Response {

@@ -137,12 +137,17 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
         if (!run.askIds.includes(approval_id)) throw new RuntimeError('ask_not_found')
         const { key } = keyOf(request, ['approve', params, body])
         const value = answer ?? result
-        const said = { ...decision, input: edited_input, value }
-        const { chat_id } = params
-        const { record, fresh } = await runtime.answer(caller, chat_id, approval_id, said, key)
+        const said = {
+          askId: approval_id,
+          decision: { ...decision, input: edited_input, value },
+          named: { input: 'body.edited_input', value: 'body.answer' },
+        }
+        const answering = { decisions: [said], ...(key && { key }) }
+        const { settled } = await runtime.answer(caller, params.chat_id, answering)
         const mine = key !== undefined && state.keys.get(key.key)?.ref === `ask:${approval_id}`
-        const recorded = decisionJson(record)
-        if (fresh || mine) return json({ status: 'processed', approval_id, ...recorded })
+        const recorded = decisionJson(state.asks.get(approval_id)!)
+        if (settled.has(approval_id) || mine)
+          return json({ status: 'processed', approval_id, ...recorded })
         throw new RuntimeError('ask_settled', undefined, {
           data: { approval_id, decision: recorded },
         })

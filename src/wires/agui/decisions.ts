@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import type { Decision } from '../../core/asks.ts'
+import type { Ask } from '../../core/entries.ts'
+import { RuntimeError } from '../../core/errors.ts'
+
+const maybe = <T extends z.ZodType>(schema: T) =>
+  schema.nullish().transform((one) => one ?? undefined)
+const limit = z.number().int().min(0)
+
+/** What a person may say, in a resume's payload or as the result of a call that stands for it. */
+const shapes = {
+  approval: z.looseObject({
+    approved: maybe(z.boolean()),
+    answer: maybe(z.string()),
+    editedArgs: maybe(z.record(z.string(), z.unknown())),
+    reason: maybe(z.string()),
+    remember: maybe(z.boolean()),
+    stop: maybe(z.boolean()),
+  }),
+  in_doubt: z.looseObject({
+    outcome: maybe(z.enum(['happened', 'did_not', 'skip'])),
+    approved: maybe(z.boolean()),
+    result: maybe(z.string()),
+    reason: maybe(z.string()),
+    stop: maybe(z.boolean()),
+  }),
+  budget: z.looseObject({
+    newLimit: maybe(limit),
+    actionLimit: maybe(limit),
+    newStatus: maybe(z.boolean()),
+    isHitlEnabled: maybe(z.boolean()),
+    approved: maybe(z.boolean()),
+    reason: maybe(z.string()),
+    stop: maybe(z.boolean()),
+  }),
+}
+
+/** `named` is where it stands in the request, for errors. */
+export function decisionFrom(ask: Ask, payload: unknown, named: string): Decision {
+  switch (ask.kind) {
+    case 'client_tool':
+      return { value: payload ?? '' }
+    case 'input':
+      if (payload === undefined) throw wrong(named, 'is missing')
+      return { value: payload }
+    case 'approval': {
+      const { editedArgs: input, answer: value, ...rest } = read(shapes.approval, payload, named)
+      if (rest.approved === undefined && !rest.stop && value === undefined) {
+        throw wrong(`${named}.approved`, 'send true or false')
+      }
+      return pick({ ...rest, input, value })
+    }
+    case 'in_doubt': {
+      const { result: value, ...rest } = read(shapes.in_doubt, payload, named)
+      if (rest.outcome === undefined && rest.approved === undefined && !rest.stop) {
+        throw wrong(`${named}.outcome`, 'send happened, did_not or skip')
+      }
+      return pick({ ...rest, value })
+    }
+    case 'budget': {
+      const said = read(shapes.budget, payload, named)
+      const newLimit = said.newLimit ?? said.actionLimit
+      const newStatus = said.newStatus ?? said.isHitlEnabled
+      return pick({ ...said, newLimit, newStatus })
+    }
+  }
+}
+
+const fields = [
+  ...(['approved', 'reason', 'input', 'remember', 'stop'] as const),
+  ...(['value', 'outcome', 'newLimit', 'newStatus'] as const),
+]
+
+/** Only what a decision is made of, and only what was said. */
+function pick(said: Decision): Decision {
+  const all = fields.map((field) => [field, said[field]] as const)
+  return Object.fromEntries(all.filter(([, value]) => value !== undefined))
+}
+
+function read<T>(shape: z.ZodType<T>, payload: unknown, named: string): T {
+  const parsed = shape.safeParse(typeof payload === 'string' ? parse(payload) : payload)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]!
+  if (issue.path.length === 0) throw wrong(named, 'send a JSON object')
+  throw wrong([named, ...issue.path].join('.'), issue.message)
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+const wrong = (field: string, problem: string) =>
+  new RuntimeError('invalid_request', `${field}: ${problem}`, { field })

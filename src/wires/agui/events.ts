@@ -1,0 +1,62 @@
+import type { Piece } from '../../core/agent.ts'
+import type { Run, ThreadState } from '../../core/state.ts'
+import { reasoningId } from './messages.ts'
+
+/** AG-UI's events, as JSON text. */
+export const event = (type: string, fields: object): string => JSON.stringify({ type, ...fields })
+
+export const custom = (name: string, value: unknown): string => event('CUSTOM', { name, value })
+
+/** The id a piece has there: reasoning is a message of its own. */
+export const openId = ({ kind, id }: Piece): string => (kind === 'reasoning' ? reasoningId(id) : id)
+
+/** By hand: this is made for every delta of every stream. */
+export function contentOf(kind: Piece['kind'], id: string, text: string): string {
+  const delta = JSON.stringify(text)
+  const name = JSON.stringify(id)
+  if (kind === 'text') return `{"type":"TEXT_MESSAGE_CONTENT","messageId":${name},"delta":${delta}}`
+  if (kind === 'reasoning')
+    return `{"type":"REASONING_MESSAGE_CONTENT","messageId":${name},"delta":${delta}}`
+  if (kind === 'input') return `{"type":"TOOL_CALL_ARGS","toolCallId":${name},"delta":${delta}}`
+  return custom('handrail:tool_output', { toolCallId: id, delta: text })
+}
+
+export function startOf({ kind, id, messageId, name }: Piece): string[] {
+  if (kind === 'text') return [event('TEXT_MESSAGE_START', { messageId: id, role: 'assistant' })]
+  if (kind === 'input') {
+    const call = { toolCallId: id, toolCallName: name ?? '' }
+    return [event('TOOL_CALL_START', { ...call, parentMessageId: messageId })]
+  }
+  if (kind === 'output') return []
+  const about = { messageId: reasoningId(id) }
+  return [
+    event('REASONING_START', about),
+    event('REASONING_MESSAGE_START', { ...about, role: 'reasoning' }),
+  ]
+}
+
+/** `id` is the one that `openId` gave. */
+export function endOf(kind: Piece['kind'], id: string): string[] {
+  if (kind === 'text') return [event('TEXT_MESSAGE_END', { messageId: id })]
+  if (kind === 'input') return [event('TOOL_CALL_END', { toolCallId: id })]
+  if (kind === 'output') return []
+  return [
+    event('REASONING_MESSAGE_END', { messageId: id }),
+    event('REASONING_END', { messageId: id }),
+  ]
+}
+
+/** What a run has used of each model, as far as providers said. */
+export function usageOf(state: ThreadState, run: Run): { usage?: object[] } {
+  const used = new Map<string, { model: string; inputTokens: number; outputTokens: number }>()
+  for (const effectId of run.effectIds) {
+    const record = state.effects.get(effectId)
+    if (record?.intent.effect !== 'model' || !record.usage) continue
+    const model = record.intent.name
+    const sum = used.get(model) ?? { model, inputTokens: 0, outputTokens: 0 }
+    sum.inputTokens += record.usage.inputTokens ?? 0
+    sum.outputTokens += record.usage.outputTokens ?? 0
+    used.set(model, sum)
+  }
+  return used.size > 0 ? { usage: [...used.values()] } : {}
+}

@@ -1,0 +1,109 @@
+import { whatIsShown } from '../../core/branch.ts'
+import type { RunOptions } from '../../core/entries.ts'
+import type { Message } from '../../core/messages.ts'
+import type { ClientList, Reconciled } from '../../core/reconcile.ts'
+import type { ThreadState } from '../../core/state.ts'
+import { canonical } from '../../lib/canonical.ts'
+import { isStandIn, standInSuffix } from './asks.ts'
+import { fromClient } from './messages.ts'
+import { type RunInput, readMessage } from './shapes.ts'
+import type { Listener } from './telling.ts'
+
+export function listenerOf({ threadId, runId, tools, state, ...input }: RunInput): Listener {
+  const protocol = input.protocolVersion?.startsWith('1') ? '1' : '0'
+  const has = new Set<string>()
+  for (const raw of input.messages ?? []) {
+    const { id, toolCallId } = (raw ?? {}) as { id?: unknown; toolCallId?: unknown }
+    if (typeof id === 'string') has.add(id)
+    if (typeof toolCallId === 'string') has.add(toolCallId)
+  }
+  const names = new Set((tools ?? []).map(({ name }) => name))
+  return { threadId, runId, protocol, tools: names, has, state }
+}
+
+/**
+ * The client's list. Clients send all they have every time: what the thread knows is passed over
+ * unread, so that a long history costs no more than its parsing.
+ */
+export function clientList(input: RunInput, state: ThreadState): ClientList {
+  const messages: Message[] = []
+  for (const [i, raw] of (input.messages ?? []).entries()) {
+    const { id, role } = (raw ?? {}) as { id?: unknown; role?: unknown }
+    if (typeof id === 'string' && state.runs.size > 0) {
+      if (role === 'assistant' || role === 'reasoning' || role === 'activity') {
+        messages.push({ id, role: 'assistant', parts: [] })
+        continue
+      }
+      if (role === 'user' && state.messages.has(id)) {
+        messages.push({ id, role, parts: [] })
+        continue
+      }
+    }
+    const message = fromClient(readMessage(raw, i))
+    if (message) messages.push(message)
+  }
+  const { branchFrom } = handrailProps(input)
+  const edit = typeof branchFrom === 'string' ? { branchFrom } : {}
+  return { messages, request: input.runId, regenerates: true, ...edit }
+}
+
+/** Options that are ours, in what a client forwards. */
+function handrailProps({ forwardedProps }: RunInput): Record<string, unknown> {
+  const { handrail } = (forwardedProps ?? {}) as { handrail?: unknown }
+  return typeof handrail === 'object' && handrail !== null
+    ? (handrail as Record<string, unknown>)
+    : {}
+}
+
+export function isSuggestion({ forwardedProps }: RunInput): boolean {
+  const { toolChoice } = (forwardedProps ?? {}) as {
+    toolChoice?: { function?: { name?: unknown } }
+  }
+  return toolChoice?.function?.name === 'copilotkitSuggest'
+}
+
+export function optionsFrom(input: RunInput, { instructions }: Reconciled): RunOptions {
+  const context = (input.context ?? []).map(({ description, value }) => `${description}: ${value}`)
+  const clientTools = (input.tools ?? [])
+    .filter(({ name }) => !isStandIn(name)) // the server calls those, the model does not
+    .map(({ name, description, parameters }) => ({
+      name,
+      ...(description !== undefined && { description }),
+      parameters,
+    }))
+  const { forwardedProps } = input
+  const forwarded =
+    typeof forwardedProps === 'object' && forwardedProps !== null
+      ? (forwardedProps as Record<string, unknown>)
+      : {}
+  return { instructions: [...instructions, ...context], clientTools, forwarded }
+}
+
+/** The client's copy of the state, when it says something and something else than we have. */
+export function stateFrom(
+  { state: value }: RunInput,
+  state: ThreadState,
+  agent: string,
+): { state?: { value: unknown } } {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return {}
+  if (canonical(value) === canonical(state.states.get(agent))) return {}
+  return { state: { value } }
+}
+
+/** Whether the client shows what the thread holds; after a cut stream, or in a tab that slept, not. */
+export function isUpToDate(state: ThreadState, { messages }: RunInput, { has }: Listener): boolean {
+  const shown = (id: string) => state.messages.has(id) || id.endsWith(standInSuffix)
+  for (const raw of messages ?? []) {
+    const { id, role } = raw as { id: string; role: string }
+    if (role === 'assistant' && !shown(id)) return false
+  }
+  for (const one of whatIsShown(state)) {
+    if (!('message' in one) || one.message.role === 'system') continue
+    const { id, role, callId = '' } = one.message
+    if (!(has.has(id) || (role === 'tool' && has.has(callId))) && speaks(one.message)) return false
+  }
+  return true
+}
+
+const speaks = ({ parts }: Message): boolean =>
+  parts.some((part) => part.type === 'call' || (part.type === 'text' && part.text !== ''))

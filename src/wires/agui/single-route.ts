@@ -1,0 +1,110 @@
+import { z } from 'zod'
+import { RuntimeError } from '../../core/errors.ts'
+import type { Caller } from '../../core/runtime.ts'
+import { json, type Route, readCall, route } from '../http.ts'
+import { info } from './info.ts'
+import type { AguiOptions } from './wire.ts'
+
+const envelope = z.looseObject({
+  method: z.string(),
+  params: z.record(z.string(), z.unknown()).nullish(),
+  body: z.unknown().optional(),
+})
+
+interface Passed {
+  method: string
+  path: string
+  body: unknown
+}
+
+/** `{method, params, body}` posted to the base address itself: the answers of the other routes. */
+export function singleRoute(routes: readonly Route[], options: AguiOptions): Route {
+  const { runtime, version, bodyLimit } = options
+  const find = matcher(routes)
+  const pass = async (
+    { method, path, body }: Passed,
+    call: { caller: Caller; request: Request },
+  ): Promise<Response> => {
+    const url = new URL(path, 'http://localhost')
+    const { one, params } = find(method, url.pathname)
+    const init = { method: method.toUpperCase(), headers: { 'content-type': 'application/json' } }
+    const content = method !== 'get' && body !== undefined && { body: JSON.stringify(body) }
+    const read = await readCall(one, new Request(url, { ...init, ...content }), params, bodyLimit)
+    return await one.handle({ ...read, ...call })
+  }
+  return route({
+    method: 'post',
+    path: '',
+    summary: 'Every route behind one address: {method, params, body}',
+    query: z.looseObject({}),
+    body: envelope,
+    responses: { 200: { description: 'As the route that is named', stream: 'text/event-stream' } },
+    async handle({ body: { method, params, body }, caller, request }) {
+      if (method === 'info') return json(info(runtime, version, true))
+      if (method === 'transcribe') return noTranscription()
+      return await pass(passedOn(method, params ?? {}, body), { caller, request })
+    },
+  })
+}
+
+function passedOn(method: string, params: Record<string, unknown>, body: unknown): Passed {
+  const text = (name: string): string => {
+    const value = params[name]
+    if (typeof value !== 'string' || value === '') throw invalid(`params.${name}: is missing`)
+    return value
+  }
+  const named = (name: string) => encodeURIComponent(text(name))
+  if (/^agent\/(run|connect|suggest)$/.test(method)) {
+    if (body === undefined || body === null) throw invalid('body: is missing')
+    const path = `/agent/${named('agentId')}/${method.slice('agent/'.length)}`
+    return { method: 'post', path, body }
+  }
+  if (method === 'agent/stop') {
+    const path = `/agent/${named('agentId')}/stop/${named('threadId')}`
+    return { method: 'post', path, body: body ?? {} }
+  }
+  if (method === 'resource/request') {
+    const path = text('path')
+    if (!/^\/threads([/?]|$)/.test(path)) throw invalid('params.path: must begin with /threads')
+    return { method: String(params.httpMethod ?? 'GET').toLowerCase(), path, body }
+  }
+  throw invalid(`method: ${method} is not known`)
+}
+
+/** Finds the route for a path, with its parameters. */
+function matcher(routes: readonly Route[]) {
+  const patterns = routes.map((one) => {
+    const names: string[] = []
+    const pattern = one.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+      names.push(name)
+      return '([^/]+)'
+    })
+    return { one, names, pattern: new RegExp(`^${pattern}$`) }
+  })
+  return (method: string, path: string): { one: Route; params: Record<string, string> } => {
+    for (const { one, names, pattern } of patterns) {
+      const match = one.method === method ? pattern.exec(path) : null
+      if (!match) continue
+      return {
+        one,
+        params: Object.fromEntries(names.map((name, i) => [name, decode(match[i + 1]!)])),
+      }
+    }
+    throw invalid('params.path: there is nothing at this address')
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw invalid('params.path: is not encoded well')
+  }
+}
+
+export const noTranscription = (): Response => {
+  const message = 'No transcription service is configured.'
+  return json({ error: 'service_not_configured', message, retryable: false }, 503)
+}
+
+const invalid = (message: string) => new RuntimeError('invalid_request', message)

@@ -1,0 +1,64 @@
+import { createPatch } from 'rfc6902'
+import type { Piece } from '../../core/agent.ts'
+import { whatIsShown } from '../../core/branch.ts'
+import type { ThreadState } from '../../core/state.ts'
+import { standInMessages } from './asks.ts'
+import { event, openId } from './events.ts'
+import { type AguiMessage, toClient } from './messages.ts'
+
+/** What a client has on its screen: the branch, with the questions that are put as calls. */
+export function shownMessages(state: ThreadState, tools: ReadonlySet<string>): AguiMessage[] {
+  return whatIsShown(state).flatMap((one) => {
+    if ('message' in one) return toClient(one.message)
+    if ('ask' in one) return standInMessages(one, tools)
+    const { id, type: activityType, content } = one
+    return [{ id, role: 'activity' as const, activityType, content }]
+  })
+}
+
+/** What is being written, with as much of its text as this client was sent. */
+export function partialMessages(
+  pieces: readonly Piece[],
+  sent: (id: string) => number | undefined,
+  state: ThreadState,
+): AguiMessage[] {
+  const partial = new Map<string, AguiMessage>()
+  const left = new Map<string, number>()
+  for (const piece of pieces) {
+    const { kind, id, messageId = id, name = '' } = piece
+    if (kind === 'output' || state.messages.has(messageId)) continue
+    const key = openId(piece)
+    const room = left.get(key) ?? sent(key)
+    if (room === undefined) continue
+    const text = piece.text.slice(0, room)
+    left.set(key, room - text.length)
+    const owner = kind === 'reasoning' ? key : messageId
+    const role = kind === 'reasoning' ? 'reasoning' : 'assistant'
+    const message = partial.get(owner) ?? { id: owner, role, content: '' }
+    partial.set(owner, message)
+    if (kind !== 'input') message.content = `${message.content}${text}`
+    else callIn(message, id, name).function.arguments += text
+  }
+  return [...partial.values()]
+}
+
+function callIn(message: AguiMessage, id: string, name: string) {
+  message.toolCalls ??= []
+  const known = message.toolCalls.find((one) => one.id === id)
+  if (known) return known
+  const call = { id, type: 'function' as const, function: { name, arguments: '' } }
+  message.toolCalls.push(call)
+  return call
+}
+
+/** A change of the state as a patch of what the client has, or whole where that is shorter. */
+export function stateEvents(had: { value: unknown } | undefined, value: unknown): string[] {
+  const whole = () => [event('STATE_SNAPSHOT', { snapshot: value })]
+  if (!isObject(had?.value) || !isObject(value)) return whole()
+  const delta = createPatch(had.value, value)
+  if (delta.length === 0) return []
+  const patch = event('STATE_DELTA', { delta })
+  return patch.length < JSON.stringify(value).length ? [patch] : whole()
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
