@@ -17,7 +17,19 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: [...exclude, 'test/crash/**'],
+          exclude: [...exclude, 'test/crash/**', 'test/browser/**'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'browser',
+          include: ['test/browser/**/*.test.ts'],
+          exclude,
+          globalSetup: 'test/browser/build.ts',
+          testTimeout: 1 * minutes,
+          hookTimeout: 1 * minutes,
+          sequence: { groupOrder: 1 }, // after the unit tests: a browser wants a core to itself
         },
       },
       {
@@ -28,7 +40,7 @@ export default defineConfig({
           exclude,
           testTimeout: 10 * minutes,
           hookTimeout: 1 * minutes,
-          sequence: { groupOrder: 1 }, // after the unit tests, with the machine to themselves
+          sequence: { groupOrder: 2 }, // last, with the machine to themselves
         },
       },
     ],

@@ -1,0 +1,138 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
+import { expect, onTestFinished } from 'vitest'
+
+const screens = fileURLToPath(new URL('./screens', import.meta.url))
+
+/** The Chromium of the system, cut off from everything but this machine. */
+export async function openBrowser() {
+  mkdirSync(screens, { recursive: true })
+  return await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    chromiumSandbox: false, // it refuses to work for root
+    args: [
+      '--disable-dev-shm-usage',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+    ],
+  })
+}
+
+/** A page with a chat, seen as its user sees it; the same for both of CopilotKit's interfaces. */
+export interface Tab {
+  page: Page
+  say(text: string): Promise<void>
+  /** Waits until the chat takes the next message and nothing turns any more. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+  reload(): Promise<void>
+  /** Everything that was said, in order: `user: ...`, `assistant: ...`. */
+  transcript(): Promise<string[]>
+  /** Waits until the transcript is this. */
+  shows(expected: string[]): Promise<void>
+  card(name: string | RegExp): Locator
+  button(name: string): Locator
+  screenshot(name: string): Promise<void>
+  /** The server is about to be killed: from here on failed requests are no surprise. */
+  expectTrouble(): void
+}
+
+export type Flavour = 'v1' | 'v2'
+
+/** A way to open tabs for one test, closed with it. Whatever the story, no request leaves the
+ *  machine and no tab reports an error that the story did not announce. */
+export function openTabs(context: BrowserContext) {
+  const surprises: string[] = []
+  const pages: Page[] = []
+  onTestFinished(async () => {
+    for (const page of pages) await page.close()
+    expect(surprises).toEqual([])
+  })
+  return async (address: string): Promise<Tab> => {
+    const page = await context.newPage()
+    pages.push(page)
+    let calm = true
+    const note = (what: string) => {
+      if (calm) surprises.push(what)
+    }
+    const stays = (url: string) => {
+      const { hostname, protocol } = new URL(url)
+      const local = hostname === '127.0.0.1' || protocol === 'data:' || protocol === 'blob:'
+      if (!local) surprises.push(`left the machine: ${url}`)
+    }
+    page.on('request', (request) => stays(request.url()))
+    page.on('websocket', (socket) => stays(socket.url()))
+    page.on('pageerror', (error) => note(`page error: ${error.stack}`))
+    page.on('console', (line) => line.type() === 'error' && note(`console: ${line.text()}`))
+    page.on('requestfailed', (request) => {
+      // A reload takes streams along; that is no failure of anybody.
+      const reason = request.failure()?.errorText
+      if (reason !== 'net::ERR_ABORTED') note(`${request.url()}: ${reason}`)
+    })
+    await connected(page, () => page.goto(address))
+    return tabOf(page, () => {
+      calm = false
+    })
+  }
+}
+
+/** Does what loads the page, and waits until the page has asked the server for its thread. */
+async function connected(page: Page, load: () => Promise<unknown>): Promise<void> {
+  await Promise.all([page.waitForResponse(/\/agent\/default\/connect$/), load()])
+}
+
+function tabOf(page: Page, expectTrouble: () => void): Tab {
+  const input = page.getByTestId('copilot-chat-textarea')
+  const send = page.getByTestId('copilot-send-button') // while a run is live it is the stop button
+  const transcript = () => page.locator('.copilotKitMessage').evaluateAll(read)
+  return {
+    page,
+    transcript,
+    expectTrouble,
+    async say(text) {
+      await input.fill(text)
+      await input.press('Enter')
+    },
+    async idle() {
+      await expect.poll(() => input.inputValue(), patience).toBe('')
+      await expect.poll(() => send.isDisabled(), patience).toBe(true)
+      await expect.poll(() => page.getByTestId('copilot-loading-cursor').count(), patience).toBe(0)
+    },
+    async stop() {
+      await expect.poll(() => send.isEnabled(), patience).toBe(true)
+      await send.click()
+    },
+    reload: () => connected(page, () => page.reload()),
+    async shows(expected) {
+      await expect.poll(transcript, patience).toEqual(expected)
+    },
+    card: (name) => page.getByRole('region', { name }),
+    button: (name) => page.getByRole('button', { name, exact: true }),
+    async screenshot(name) {
+      await page.screenshot({ path: join(screens, `${name}.png`) })
+    },
+  }
+}
+
+const patience = { timeout: 10_000, interval: 30 }
+
+/** The part of an element that is looked at; this file knows no DOM otherwise. */
+interface Shown {
+  textContent: string | null
+  classList: { contains(name: string): boolean }
+  querySelector(selector: string): Shown | null
+}
+
+/** Runs in the page. Both of CopilotKit's interfaces mark messages with the same classes. */
+function read(messages: Shown[]): string[] {
+  return messages.flatMap((message) => {
+    const mine = message.classList.contains('copilotKitUserMessage')
+    const body = message.querySelector('.copilotKitMarkdown, .cpk\\:prose') ?? message
+    const text = body.textContent?.trim() ?? ''
+    return text === '' ? [] : [`${mine ? 'user' : 'assistant'}: ${text}`]
+  })
+}
