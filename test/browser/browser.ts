@@ -113,7 +113,7 @@ function tabOf(page: Page, expectTrouble: () => void): Tab {
     card: (name) => page.getByRole('region', { name }),
     button: (name) => page.getByRole('button', { name, exact: true }),
     async screenshot(name) {
-      await page.screenshot({ path: join(screens, `${name}.png`) })
+      await page.screenshot({ path: join(screens, `${name}.png`), animations: 'disabled' })
     },
   }
 }
