@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
@@ -10,7 +10,7 @@ const screens = fileURLToPath(new URL('./screens', import.meta.url))
 export async function openBrowser() {
   mkdirSync(screens, { recursive: true })
   return await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: onPath('chromium'),
     chromiumSandbox: false, // it refuses to work for root
     args: [
       '--disable-dev-shm-usage',
@@ -20,6 +20,13 @@ export async function openBrowser() {
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
     ],
   })
+}
+
+function onPath(command: string): string {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  const found = folders.map((folder) => join(folder, command)).find((path) => existsSync(path))
+  if (found === undefined) throw new Error(`There is no ${command} on the PATH.`)
+  return found
 }
 
 /** A page with a chat, seen as its user sees it; the same for both of CopilotKit's interfaces. */
@@ -113,7 +120,7 @@ function tabOf(page: Page, expectTrouble: () => void): Tab {
     card: (name) => page.getByRole('region', { name }),
     button: (name) => page.getByRole('button', { name, exact: true }),
     async screenshot(name) {
-      await page.screenshot({ path: join(screens, `${name}.png`) })
+      await page.screenshot({ path: join(screens, `${name}.png`), animations: 'disabled' })
     },
   }
 }

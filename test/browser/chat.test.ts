@@ -108,3 +108,26 @@ test('a page on CopilotKit v2 shows reasoning apart from the answer', async () =
   await tab.page.getByText('It is a short question.').waitFor()
   await tab.screenshot('v2-reasoning')
 })
+
+test('the threads of a page are listed, renamed and deleted', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open('v2')
+  const row = tab.page.locator(`[data-thread="${thread}"]`)
+  const answered = (method: string) =>
+    tab.page.waitForResponse((response) => response.request().method() === method)
+  await tab.say('hello')
+  await tab.shows(['user: hello', 'assistant: I heard: hello.'])
+  await tab.button('Refresh').click()
+  // The page shows both changes before the server has them.
+  await Promise.all([answered('PATCH'), row.getByRole('button', { name: 'Rename' }).click()])
+  await tab.reload()
+  await row.getByText(`Renamed ${thread}`).waitFor()
+  await tab.screenshot('v2-threads')
+  await Promise.all([answered('DELETE'), row.getByRole('button', { name: 'Delete' }).click()])
+  await row.waitFor({ state: 'detached' })
+  expect(await scene.stage.threads()).not.toContain(thread)
+  await Promise.all([tab.page.waitForResponse(/\/threads\?/), tab.reload()])
+  await tab.shows([])
+  await tab.idle()
+  expect(await row.count()).toBe(0)
+})

@@ -2,7 +2,7 @@ import '@copilotkit/react-ui/styles.css'
 import './page.css'
 import { CopilotKit, useCopilotAction, useLangGraphInterrupt } from '@copilotkit/react-core'
 import { CopilotChat } from '@copilotkit/react-ui'
-import { StrictMode, useState } from 'react'
+import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { changeBackground } from './background.ts'
 import { type Approval, ApprovalCard } from './card.tsx'
@@ -38,17 +38,9 @@ function Chat() {
 }
 
 function Page() {
-  const [problem, setProblem] = useState('')
   return (
-    <CopilotKit
-      runtimeUrl={runtimeUrl}
-      threadId={threadId}
-      enableInspector={false}
-      showDevConsole={false}
-      onError={({ error }) => setProblem(String(error?.message ?? error))}
-    >
+    <CopilotKit runtimeUrl={runtimeUrl} threadId={threadId} enableInspector={false}>
       <main>
-        {problem && <p role="alert">{problem}</p>}
         <Chat />
       </main>
     </CopilotKit>

@@ -2,7 +2,7 @@ import '@copilotkit/react-core/v2/styles.css'
 import './page.css'
 import {
   CopilotChat,
-  CopilotKit,
+  CopilotKitProvider,
   useFrontendTool,
   useHumanInTheLoop,
   useInterrupt,
@@ -50,7 +50,7 @@ function Chat() {
 function Page() {
   const [problem, setProblem] = useState('')
   return (
-    <CopilotKit
+    <CopilotKitProvider
       runtimeUrl={runtimeUrl}
       enableInspector={false}
       onError={({ error }) => setProblem(error.message)}
@@ -60,7 +60,7 @@ function Page() {
         {problem && <p role="alert">{problem}</p>}
         <Chat />
       </main>
-    </CopilotKit>
+    </CopilotKitProvider>
   )
 }
 
