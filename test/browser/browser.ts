@@ -17,6 +17,7 @@ export async function openBrowser() {
       '--disable-gpu',
       '--disable-background-networking',
       '--disable-component-update',
+      '--process-per-site', // a page is compiled once and not in every tab
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
     ],
   })
