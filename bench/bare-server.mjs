@@ -1,5 +1,6 @@
 // The least a server can do: `node:http`, one write per delta, waiting for `drain`.
 import './meter.mjs'
+import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import { words } from './source.mjs'
 
@@ -9,8 +10,10 @@ const messageId = `msg_${'0'.repeat(22)}`
 const server = createServer(async (request, response) => {
   let body = ''
   for await (const chunk of request) body += chunk
-  const [task, count, burst] = JSON.parse(body).user_message.split(' ')
+  const { user_message, messages } = JSON.parse(body)
+  const [task, count, burst] = (user_message ?? messages.at(-1).content).split(' ')
   response.writeHead(200, headers)
+  if (messages) return await agui(response, words(Number(count), Number(burst)))
   if (task === 'hold') return response.write(': open\n\n')
   const write = task === 'coalesced' ? coalescing(response) : (text) => response.write(text)
   let n = 0
@@ -23,6 +26,21 @@ const server = createServer(async (request, response) => {
   if (task === 'coalesced') await new Promise((resolve) => setImmediate(resolve))
   response.end()
 })
+
+/** The same words as AG-UI events. */
+async function agui(response, source) {
+  const event = (data) => response.write(`data: ${JSON.stringify(data)}\n\n`)
+  const id = randomUUID()
+  event({ type: 'RUN_STARTED', threadId: 'bare', runId: 'bare' })
+  event({ type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' })
+  for await (const { text: delta } of source) {
+    const more = event({ type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta })
+    if (!more) await new Promise((resolve) => response.once('drain', resolve))
+  }
+  event({ type: 'TEXT_MESSAGE_END', messageId: id })
+  event({ type: 'RUN_FINISHED', threadId: 'bare', runId: 'bare' })
+  response.end()
+}
 
 /** One write per turn of the event loop, of all that came in it. */
 function coalescing(response) {

@@ -2,7 +2,7 @@
 import './meter.mjs'
 import { z } from 'zod'
 import { defineConfig, defineTool } from '../dist/index.js'
-import { words } from './source.mjs'
+import { pause, words } from './source.mjs'
 
 const noop = (name, access) =>
   defineTool({
@@ -19,11 +19,12 @@ export default defineConfig({
   model: { name: 'bench', stream },
 })
 
-/** `deltas <count> <burst>`, `steps <count>` or `hold <count>`. */
+/** `deltas <count> <burst>`, `pause`, `steps <count>` or `hold <count>`. */
 function stream({ messages }) {
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const [task, count, burst] = messages[last].parts[0].text.split(' ')
   if (task === 'deltas') return words(Number(count), Number(burst))
+  if (task === 'pause') return pause()
   const step = messages.slice(last + 1).filter(({ role }) => role === 'assistant').length
   if (step === Number(count)) return only({ type: 'text', text: 'Done.' })
   const name = task === 'steps' ? 'step' : 'ask'

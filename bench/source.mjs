@@ -10,3 +10,14 @@ export async function* words(count, burst) {
 }
 
 const texts = ['the ', 'quick ', 'brown ', 'fox ', 'jumps ', 'over ', 'a ', 'lazy ', 'dog, ']
+
+/** One word, then nothing until the parent process says `release`, then another. */
+export async function* pause() {
+  yield { type: 'text', text: texts[1] }
+  await released
+  yield { type: 'text', text: texts[2] }
+}
+
+const released = new Promise((resolve) => {
+  process.on('message', (ask) => ask === 'release' && resolve())
+})

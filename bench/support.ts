@@ -22,11 +22,15 @@ export interface Measured {
   url: string
   /** Milliseconds from spawn to listening. */
   started: number
-  usage(ask?: 'read' | 'collect'): Promise<Usage>
+  usage(ask?: 'read' | 'collect' | 'release'): Promise<Usage>
   stop(): Promise<void>
 }
 
 export const bareServer = () => start('./bare-server.mjs', {})
+
+/** The peer as it is installed, with nothing sent to its makers. */
+export const peerServer = () =>
+  start('./peer/server.mjs', { COPILOTKIT_TELEMETRY_DISABLED: 'true', DO_NOT_TRACK: '1' })
 
 export function handrail(directory: string, env: Record<string, string> = {}): Promise<Measured> {
   return start('../dist/main.js', {

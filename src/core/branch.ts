@@ -38,9 +38,16 @@ export function historyFor(state: ThreadState, run: Run): Message[] {
 export const pendingAsks = (state: ThreadState, run: Run): AskRecord[] =>
   run.askIds.map((id) => state.asks.get(id)!).filter((record) => record && !record.answer)
 
+/** The run that the active one follows: an edit that has not begun yet leaves its branch already. */
+function tipOf(state: ThreadState): string | null {
+  const active = state.runs.get(state.active ?? '')
+  if (active?.parentRunId !== undefined || !active?.branch) return state.head
+  return active.branch.parentRunId
+}
+
 /** What people see of the branch, in order: messages, questions, activities, and what waits in line. */
 export function whatIsShown(state: ThreadState): (Said | AskRecord | Activity)[] {
-  const path = new Set(branch(state))
+  const path = new Set(branch(state, tipOf(state)))
   for (const runId of [state.active ?? '', ...state.line]) {
     const run = state.runs.get(runId)
     if (run) path.add(run)

@@ -35,11 +35,9 @@ export function finishOf(
     return { list: entry !== undefined, last: [last] }
   }
   const calls = entry ? asks.calls.flatMap((record) => standIn(record, to)) : []
-  const pending = asks.calls.map(({ ask }) =>
-    ask.kind === 'client_tool' ? (ask.callId ?? ask.askId) : ask.askId,
-  )
-  const outcome = { type: 'success', ...(pending.length > 0 && { pendingToolCallIds: pending }) }
-  return { list: false, last: [...calls, finished(to.protocol === '1' ? { outcome } : {})] }
+  // 1.0 would name the calls in its outcome; 0.0.59 refuses an outcome that does, and both read them
+  // from the messages.
+  return { list: false, last: [...calls, finished({})] }
 }
 
 /** Questions of the run, or of the one that it waits behind. */

@@ -67,7 +67,7 @@ export function toClient(message: Message): AguiMessage[] {
   return [...(reasoning ? [thought] : []), ...(speaks ? [said] : [])]
 }
 
-export function userContent(message: Message): unknown {
+function userContent(message: Message): unknown {
   if (message.parts.every((part) => part.type === 'text')) return textOf(message)
   return message.parts.flatMap((part): object[] => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }]

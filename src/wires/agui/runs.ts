@@ -185,13 +185,8 @@ const inStream = new Set<string>([
   'invalid_request',
 ])
 
-function refuse({ reply, to }: Asked, { code, message }: RuntimeError): Response {
-  const { threadId, runId } = to
-  return reply.once([
-    event('RUN_STARTED', { threadId, runId }),
-    event('RUN_ERROR', { message, code }),
-  ])
-}
+const refuse = ({ reply }: Asked, { code, message }: RuntimeError): Response =>
+  reply.once([event('RUN_ERROR', { message, code })])
 
 const forged = (callId: string) =>
   new RuntimeError(

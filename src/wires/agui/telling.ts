@@ -5,8 +5,8 @@ import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { Thread } from '../../core/thread.ts'
 import { finishOf } from './ending.ts'
 import { contentOf, custom, endOf, event, openId, startOf } from './events.ts'
-import { type AguiMessage, reasoningId, thoughtOf, userContent } from './messages.ts'
-import { partialMessages, shownMessages, stateEvents } from './snapshot.ts'
+import { type AguiMessage, reasoningId, thoughtOf } from './messages.ts'
+import { commonPrefix, firstOf, partialMessages, shownMessages, stateEvents } from './snapshot.ts'
 
 /** Who listens, as its request says. */
 export interface Listener {
@@ -73,7 +73,10 @@ export class Telling {
       events.push(event('STEP_STARTED', { stepName: name }))
     }
     this.#state = undefined
-    return [this.started(), ...this.snapshot(), ...events]
+    const messages = this.#messages()
+    const prefix = commonPrefix(messages, this.#to.has)
+    const cut = prefix === undefined ? [] : [event('MESSAGES_SNAPSHOT', { messages: prefix })]
+    return [this.started(), ...cut, ...this.snapshot(), ...events]
   }
 
   piece(piece: Piece): string[] {
@@ -123,17 +126,21 @@ export class Telling {
 
   /** `emptied`: thoughts that the client must lose, which a list without any would leave there. */
   snapshot(emptied: readonly string[] = []): string[] {
-    const { state, tail } = this.#thread
-    this.#told = state.seq
-    const sent = (id: string) => this.#open.get(id)?.sent ?? this.#thought.get(id)
-    const messages: AguiMessage[] = [
-      ...shownMessages(state, this.#to.tools),
-      ...partialMessages(tail.pieces, sent, state),
-    ]
+    this.#told = this.#thread.state.seq
+    const messages = this.#messages()
     if (!messages.some(({ role }) => role === 'reasoning')) {
       for (const id of emptied) messages.push({ id, role: 'reasoning', content: '' })
     }
     return [event('MESSAGES_SNAPSHOT', { messages }), ...this.#shared()]
+  }
+
+  #messages(): AguiMessage[] {
+    const { state, tail } = this.#thread
+    const sent = (id: string) => this.#open.get(id)?.sent ?? this.#thought.get(id)
+    const messages = shownMessages(state, this.#to.tools)
+    const spoken = firstOf(state, state.line, messages)
+    messages.splice(spoken, 0, ...partialMessages(tail.pieces, sent, state))
+    return messages
   }
 
   /** Closes what is open and ends the stream as things stand. `entry` is what ended it, if one did. */
@@ -186,7 +193,14 @@ export class Telling {
     }
     if (kind !== 'run.completed' && kind !== 'run.failed' && kind !== 'run.cancelled') return []
     if (runId === this.#runId) return this.end(entry)
-    return [custom('handrail:run_ended', { runId, status: kind.slice('run.'.length) })]
+    // The client has put its own message before the answer that went first.
+    const messages = this.#messages()
+    const before = messages.slice(0, firstOf(this.#thread.state, [this.#runId], messages))
+    return [
+      custom('handrail:run_ended', { runId, status: kind.slice('run.'.length) }),
+      event('MESSAGES_SNAPSHOT', { messages: before }),
+      ...this.snapshot(),
+    ]
   }
 
   #event(name: string, value: unknown): string[] {
@@ -211,8 +225,8 @@ export class Telling {
   /** A finished message: what was not sent of it yet, and its end. */
   #message(message: Message): string[] {
     const { id } = message
-    if (message.role === 'system' || message.imported) return [] // the client brought it
-    if (message.role === 'user') return this.#to.has.has(id) ? [] : userEvents(message)
+    // What is said is known to who says it, and to others by a list; history, to who brought it.
+    if (message.role === 'user' || message.role === 'system' || message.imported) return []
     if (message.role === 'tool') {
       const { callId: toolCallId = '' } = message
       if (this.#to.has.has(toolCallId)) return []
@@ -268,18 +282,6 @@ export class Telling {
     this.#open.delete(id)
     return open ? endOf(open.kind, id) : []
   }
-}
-
-/** What somebody else said, on another wire or in another tab. */
-function userEvents(message: Message): string[] {
-  const { id: messageId } = message
-  const content = userContent(message)
-  const text = typeof content === 'string' ? content : textOf(message)
-  return [
-    event('TEXT_MESSAGE_START', { messageId, role: 'user' }),
-    event('TEXT_MESSAGE_CONTENT', { messageId, delta: text }),
-    event('TEXT_MESSAGE_END', { messageId }),
-  ]
 }
 
 const isFilled = (value: unknown): boolean =>
