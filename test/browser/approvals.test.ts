@@ -103,3 +103,15 @@ test('two approvals are answered one by one and carried out together', async () 
   ])
   expect([signed('Tim'), signed('Tom')]).toEqual([['Tim'], []])
 })
+
+test('the page that the README prints asks, and takes the answer', async () => {
+  const guest = 'Reader'
+  const { open } = scene.visit()
+  const tab = await open('readme')
+  await tab.say(`sign ${guest}`)
+  await tab.page.getByText(`Sign the guest book for ${guest}`).waitFor()
+  await tab.screenshot('readme')
+  await tab.button('Yes').click()
+  await tab.ends([`user: sign ${guest}`, `assistant: I heard: ${guest} is in the book.`])
+  expect(signed(guest)).toEqual([guest])
+})

@@ -51,7 +51,7 @@ export interface Tab {
   expectTrouble(): void
 }
 
-export type Flavour = 'v1' | 'v2'
+export type Flavour = 'v1' | 'v2' | 'readme'
 
 /** A way to open tabs for one test, closed with it. Whatever the story, no request leaves the
  *  machine and no tab reports an error that the story did not announce. */
