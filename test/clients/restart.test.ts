@@ -1,23 +1,34 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { startServer, temporaryDirectory } from '../support/server.ts'
 import { coreClient, ending, httpClient, interruptsOf } from './support.ts'
 
+/** The server's own zod; the clients bring another. */
+const zod = pathToFileURL(
+  createRequire(new URL('../../package.json', import.meta.url)).resolve('zod'),
+)
+
 /** Says two words, pays with a question, and tells of it; what is paid is kept outside. */
 const config = (paid: string) => `
 import { appendFileSync } from 'node:fs'
-import { z } from '${import.meta.resolve('zod')}'
+import { z } from '${zod}'
+function* say(words) {
+  for (let n = 0; n < 64; n++) yield { type: 'text', text: 'so ' } // long enough to be cut in
+  yield { type: 'text', text: words }
+}
 const model = { name: 'm', async *stream({ messages }) {
   const last = messages.at(-1)
   if (last.role === 'user') {
     yield { type: 'reasoning', text: 'Shall I?' }
-    yield { type: 'text', text: 'I ' }
-    yield { type: 'text', text: 'pay.' }
+    yield* say('I ')
+    yield* say('pay.')
     yield { type: 'call', callId: 'c' + messages.length, name: 'pay', input: '{"to":"ann"}' }
   } else {
-    yield { type: 'text', text: 'All ' }
-    yield { type: 'text', text: 'done.' }
+    yield* say('All ')
+    yield* say('done.')
   }
 } }
 const pay = { name: 'pay', description: 'Pays.', access: 'write', idempotent: true,
@@ -51,16 +62,16 @@ async function house() {
 const yes = (interruptId: string) => ({
   resume: [{ interruptId, status: 'resolved' as const, payload: { approved: true } }],
 })
-const asked = ['user: pay ann', 'reasoning: Shall I?', 'assistant: I pay. pay({"to":"ann"})']
-const whole = [...asked, 'tool: paid', 'assistant: All done.']
+const long = (first: string, then: string) => `assistant: ${so}${first} ${so}${then}`
+const so = 'so '.repeat(64)
+const asked = ['user: pay ann', 'reasoning: Shall I?', long('I', 'pay. pay({"to":"ann"})')]
+const whole = [...asked, 'tool: paid', long('All', 'done.')]
 
-/** Connects until nothing runs any more: a stream may be cut or end at a question. */
-async function settled(url: string, ready: (shown: string[]) => boolean) {
+/** Connects, and reads to the end of what runs. */
+async function connected(url: string) {
   const client = httpClient(url, 't')
-  for (;;) {
-    await client.connect()
-    if (ready(client.shown())) return client
-  }
+  await client.connect()
+  return client
 }
 
 test('a question outlives the server: a fresh client of either kind finds and answers it', async () => {
@@ -85,8 +96,7 @@ test('a question outlives the server: a fresh client of either kind finds and an
 })
 
 test.for([
-  ['while it thinks and speaks', 'model.pieces:2'],
-  ['just before the question is written down', 'before ask.raised:1'],
+  ['while it thinks and speaks', 'model.pieces:1'],
   ['just after the question is written down', 'ask.raised:1'],
   ['before the leg is over', 'before run.waiting:1'],
 ] as const)('killed %s: the question is asked once, nothing is shown twice', async ([, point]) => {
@@ -96,7 +106,7 @@ test.for([
   await watcher.say('pay ann').catch(() => undefined)
   await first.exited
   const second = await start()
-  const client = await settled(second.url, () => true)
+  const client = await connected(second.url)
   const [interrupt] = client.agent.pendingInterrupts
   expect(client.shown()).toEqual(asked)
   expect(client.agent.pendingInterrupts).toHaveLength(1)
@@ -110,12 +120,10 @@ test.for([
 })
 
 test.for([
-  ['before the answer is written down', 'before ask.answered:1'],
   ['when the answer is written down', 'ask.answered:1'],
   ['before the call is made', 'effect.intended:2'],
   ['after the call was made, before it is known', 'effect.ran:2'],
-  ['when the result is known', 'effect.done:2'],
-  ['while it tells of it', 'model.pieces:3'],
+  ['while it tells of it', 'model.pieces:5'],
   ['just before its end', 'before run.completed:1'],
 ] as const)('killed %s: answered again it is paid once, and told once', async ([, point]) => {
   const { start, paid } = await house()
@@ -131,7 +139,7 @@ test.for([
   client.agent.setMessages(page.agent.messages.slice(0, 1))
   const again = await client.run(yes(interrupt!.id))
   expect(ending(again).type).toBe('RUN_FINISHED')
-  const seen = await settled(second.url, (shown) => shown.at(-1) === 'assistant: All done.')
+  const seen = await connected(second.url)
   expect(seen.shown()).toEqual(whole)
   const core = await coreClient(second.url, 't')
   await core.connect()
