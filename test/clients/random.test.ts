@@ -114,7 +114,7 @@ test('whatever a model does and a person answers, both dialects accept every str
       await server.close()
     }),
     {
-      numRuns: 25,
+      numRuns: 15,
       timeout: 5_000,
       seed: Number(process.env.HANDRAIL_SEED) || 7,
       endOnFailure: false,
