@@ -13,6 +13,7 @@ const schema = z.strictObject({ what: z.string() })
 const once = (name, about) =>
   defineTool({
     ...{ name, description: 'Leaves a mark outside.', schema, ...about },
+    timeout: 2_000, // after a crash nobody is asked before it is over
     async run({ what }, { effectId }) {
       appendFileSync(SOAK_OUTSIDE, `${JSON.stringify({ tool: name, what, effectId })}\n`)
       await sleep(pace * 8)

@@ -33,29 +33,36 @@ export class Line {
     const body = typeof init.body === 'string' ? JSON.parse(init.body) : undefined
     const call: Call = { url: String(url), body, cut: false }
     this.last = call
+    const cut = this.#cutNext()
     const plug = new AbortController()
-    const pull = () => {
+    let pull = () => {
       call.cut = true
       plug.abort()
     }
-    const cut = this.#cutNext()
     const signal = init.signal ? AbortSignal.any([init.signal, plug.signal]) : plug.signal
-    if (cut && 'after' in cut) void sleep(cut.after).then(pull)
+    if (cut && 'after' in cut) void sleep(cut.after).then(() => pull())
     const before = this.#streams.length
     const answer = await this.#fetch(url, { ...init, signal })
     call.status = answer.status
     call.stream = this.#streams.slice(before).find((stream) => stream.request.runId === body.runId)
-    if (!(cut && 'chunks' in cut && answer.body)) return answer
-    return new Response(answer.body.pipeThrough(counting(cut.chunks, pull)), answer)
+    if (!(cut && answer.body)) return answer
+    // From here on it breaks as a socket does: an abort after the last byte is heard by nobody.
+    let left = 'chunks' in cut ? cut.chunks : Number.POSITIVE_INFINITY
+    const broken = new TransformStream<Uint8Array, Uint8Array>({
+      start(out) {
+        pull = () => {
+          call.cut = true
+          out.error(new TypeError('terminated'))
+        }
+      },
+      transform(chunk, out) {
+        out.enqueue(chunk)
+        if (--left === 0) pull()
+      },
+      flush() {
+        pull = () => {}
+      },
+    })
+    return new Response(answer.body.pipeThrough(broken), answer)
   }
-}
-
-function counting(chunks: number, pull: () => void): TransformStream<Uint8Array, Uint8Array> {
-  let left = chunks
-  return new TransformStream({
-    transform(chunk, out) {
-      out.enqueue(chunk)
-      if (--left === 0) pull()
-    },
-  })
 }

@@ -25,7 +25,9 @@ afterAll(async () => {
 })
 
 test(`${threads} threads, broken lines, a server killed ${kills} times: nothing is lost or twice (seed ${seed})`, async () => {
-  vi.spyOn(console, 'error').mockImplementation(() => {}) // clients print every cut
+  for (const method of ['error', 'warn'] as const) {
+    vi.spyOn(console, method).mockImplementation(() => {}) // clients print every cut
+  }
   const directory = await temporaryDirectory()
   const since = Date.now()
   const about = () => `seed ${seed}, ${((Date.now() - since) / 1_000).toFixed(1)} s`
@@ -53,10 +55,13 @@ test(`${threads} threads, broken lines, a server killed ${kills} times: nothing 
   const problems = visitors.flatMap((visitor) => visitor.problems)
   const marks = marksByThread(host)
   await atOnce(visitors, async (visitor, n) => {
-    const differs = (what: string, is: unknown, be: unknown) => {
-      if (JSON.stringify(is) === JSON.stringify(be)) return
-      const both = [is, be].map((one) => JSON.stringify(one, null, 2))
-      problems.push(`${visitor.threadId}: ${what} ${both.join(' and should be ')}`)
+    const differs = (what: string, is: string[] = [], be: string[] = []) => {
+      const at = is.findIndex((line, i) => line !== be[i])
+      if (at < 0 && is.length === be.length) return
+      const from = at < 0 ? is.length : at
+      const both = [is, be].map((lines) => lines.slice(from, from + 3).join('\n  '))
+      const told = `${what}, from line ${from}:\n  ${both.join('\nand should be\n  ')}`
+      problems.push(`${visitor.threadId} ${told}\nafter\n  ${visitor.trail.join('\n  ')}`)
     }
     const peaceful = calmly[n % lives.length]!
     const held = visitor.shown()

@@ -1,7 +1,8 @@
 import type { Random } from '../../crash/random.ts'
+import { shape } from '../judge.ts'
 import { type Client, coreClient, httpClient, lines, toolMessage, userMessage } from '../support.ts'
 import type { Host } from './host.ts'
-import { type Cut, Line } from './line.ts'
+import { type Call, type Cut, Line } from './line.ts'
 import { type Life, type Turn, withoutNumbers, wordsOf } from './lives.ts'
 
 const parameters = { type: 'object', properties: { what: { type: 'string' } } }
@@ -21,6 +22,8 @@ type Held = { id: string; role: string; toolCallId?: string; toolCalls?: { id: s
 /** Somebody who lives one life on one thread, whatever happens to the connection or the server. */
 export class Visitor {
   readonly problems: string[] = []
+  /** What it did and what came of it, for who has to find out why. */
+  readonly trail: string[] = []
   readonly tally = { cuts: 0, repeats: 0, connects: 0, fresh: 0, doubts: 0, again: 0 }
   readonly #host: Host
   readonly #thread: number
@@ -190,10 +193,11 @@ export class Visitor {
       failure = error
     })
     const { status = 0, stream, cut } = this.#line.last ?? {}
-    if (stream?.whole && !failure) {
+    this.trail.push(tellOf(this.#client, this.#line.last))
+    if (stream?.whole && !failure && !cut) {
       const told = this.#client.errors.slice(errors)
       if (stream.events.at(-1)?.type === 'RUN_ERROR') told.push(JSON.stringify(stream.events))
-      if (told.length > 0 && !cut) this.#problem(`was told ${told}`)
+      if (told.length > 0) this.#problem(`was told ${told}`)
       return true
     }
     if (cut) this.tally.cuts++
@@ -216,6 +220,16 @@ export class Visitor {
     const { random } = this.#trouble!
     return random.chance(0.3) ? { after: random.below(12) } : { chunks: 1 + random.below(14) }
   }
+}
+
+/** `http run cut: RUN_STARTED CUSTOM ...`, and the messages that a request with news brought. */
+function tellOf(client: Client, last: Call | undefined): string {
+  const kind = 'core' in client ? 'core' : 'http'
+  const { url = '', body, status, stream, cut } = last ?? {}
+  const news = (body?.messages ?? []).slice(-2).map((one: Held) => `${one.role} ${one.id}`)
+  const end = cut ? 'cut' : stream?.whole ? 'whole' : 'broken'
+  const heard = stream ? shape(stream.events).join(' ') : status
+  return `${kind} ${url.split('/').at(-1)} ${body?.runId} [${news}] ${end}: ${heard}`
 }
 
 /** A call of the client's tool that nobody answered. */
