@@ -17,7 +17,7 @@ const words = [
 ]
 
 export function lifeFrom(random: Random): Life {
-  return Array.from({ length: 3 + random.below(3) }, () => ({
+  return Array.from({ length: 2 + random.below(3) }, () => ({
     word: random.pick(words),
     size: 3 + random.below(8),
     approves: [random.chance(0.7), random.chance(0.5)],
