@@ -14,7 +14,16 @@ export class Visitor {
   readonly problems: string[] = []
   /** What it did and what came of it, for who has to find out why. */
   readonly trail: string[] = []
-  readonly tally = { requests: 0, cuts: 0, broken: 0, repeats: 0, reloads: 0, doubts: 0, again: 0 }
+  readonly tally = {
+    requests: 0,
+    cuts: 0,
+    broken: 0,
+    repeats: 0,
+    reloads: 0,
+    doubts: 0,
+    again: 0,
+    cores: 0,
+  }
   readonly #host: Host
   readonly #thread: number
   /** Without it the visitor is a calm one: it loses no connection and answers once. */
@@ -55,6 +64,7 @@ export class Visitor {
       await this.#host.ready()
       try {
         this.#page = await Page.open(kind, this.#host.url, this.threadId, () => this.#cut())
+        if (kind === 'core') this.tally.cores++
         return
       } catch (error) {
         if (tries > 10) throw error // else the server went away while the page was loading
