@@ -3,10 +3,10 @@ import { delimiter, join } from 'node:path'
 import { chore, Stop } from './run.mjs'
 
 /** Makes each `{ command, package }` something tests can spawn by name: at once when it is there,
- *  else by apt when we may, else by a sentence that says what to install. */
+ *  else by apt when we may, else by a sentence that says what to install. `package` may be a list. */
 export async function ensureSystem(needs) {
   if (missing(needs).length === 0) return
-  const packages = [...new Set(missing(needs).map((need) => need.package))]
+  const packages = [...new Set(missing(needs).flatMap((need) => need.package))]
   if (process.getuid?.() !== 0 || !find('apt-get', path())) {
     throw new Stop(`The tests need ${packages.join(', ')}: install that and run npm test again.`)
   }

@@ -9,13 +9,14 @@ import { clients, prepare, root } from './prepare.mjs'
 import { elapsed, exitCodeOf, main, run, Stop } from './run.mjs'
 import { ensureSystem } from './system.mjs'
 
-/** Programs the tests start: `{ command: 'redis-server', package: 'redis-server' }`. */
-const system = []
+/** Programs the tests start; a browser without fonts shows nothing. */
+const system = [{ command: 'chromium', package: ['chromium', 'fonts-liberation'] }]
 
 const checks = [
   ['lock', ['scripts/check-lock.mjs']],
   ['style', ['node_modules/@biomejs/biome/bin/biome', 'check', '.']],
   ['types', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']],
+  ['page types', ['node_modules/typescript/bin/tsc', '-p', 'test/browser/tsconfig.json']],
 ]
 
 await main(async () => {

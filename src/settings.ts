@@ -41,5 +41,15 @@ export async function loadSettings(named: string | undefined): Promise<Settings>
   if (typeof settings !== 'object' || settings === null) {
     throw new ConfigError(`${named ?? names[0]}: export the settings as the default export.`)
   }
+  refuseStrangeSchemas(settings as Settings)
   return settings as Settings
+}
+
+/** Found at the start, and not by the first run that offers the tool to a model. */
+function refuseStrangeSchemas({ tools = [], agents = [] }: Settings): void {
+  const all = [...tools, ...agents.flatMap((one) => ('agent' in one ? (one.tools ?? []) : []))]
+  for (const { name, schema } of all) {
+    if ((schema as { _zod?: unknown } | undefined)?._zod !== undefined) continue
+    throw new ConfigError(`tools: the schema of ${name} is not of zod 4. Make it with zod 4.`)
+  }
 }

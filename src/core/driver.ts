@@ -5,7 +5,7 @@ import { type Draft, draft } from './entries.ts'
 import { type Leg, LegStop } from './leg.ts'
 
 /** Drives one leg: what the agent does goes into the journal, and the leg ends in one transition. */
-export async function drive(leg: Leg, agent: Agent, ctx: AgentContext, channel: Channel) {
+export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, channel: Channel) {
   const { thread, run, signal } = leg
   const parentRunId = parentOf(leg)
   thread.tail.begin(leg.lease.fence, leg.runId, thread.state.seq)
@@ -18,7 +18,7 @@ export async function drive(leg: Leg, agent: Agent, ctx: AgentContext, channel: 
   const over = new AbortController()
   try {
     signal.throwIfAborted()
-    await Promise.race([listen(agent.run(ctx), leg, channel), stuck(leg, over.signal)])
+    await Promise.race([listen(agent.run(ctx()), leg, channel), stuck(leg, over.signal)])
     signal.throwIfAborted() // an agent may stop quietly
     await endOf(leg, channel)
   } catch (error) {

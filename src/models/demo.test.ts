@@ -240,3 +240,37 @@ describe('pace', () => {
     await expect(quick).rejects.toThrow('cancelled')
   })
 })
+
+describe('what pages ask for', () => {
+  test('a tool that must be called is called, with suggestions', async () => {
+    const chips = { name: 'copilotkitSuggest', description: '', parameters: {} }
+    const request = requestOf([userText('m1', 'What next?')], {
+      tools: [chips],
+      parameters: { toolChoice: { name: chips.name } },
+    })
+    const [[name, input] = []] = callsIn(await play(request))
+    expect(name).toBe('copilotkitSuggest')
+    expect((input as { suggestions: object[] }).suggestions[0]).toMatchObject({
+      title: expect.stringMatching(/./),
+      message: expect.stringMatching(/./),
+    })
+  })
+
+  test('any tool that is offered is used by its name', async () => {
+    const paint = { name: 'paint', description: '', parameters: {} }
+    const said = 'Use the tool paint with {"color": "teal"}'
+    const request = requestOf([userText('m1', said)], { tools: [paint] })
+    expect(callsIn(await play(request))).toEqual([['paint', { color: 'teal' }]])
+    expect(textIn(await ask('use the tool paint with {color}'))).toContain('not JSON')
+  })
+
+  test('what it was sent besides text is told', async () => {
+    const data = Buffer.from('twelve bytes').toString('base64')
+    const parts: Message['parts'] = [
+      { type: 'text', text: 'What is this?' },
+      { type: 'media', mediaType: 'image/png', data },
+    ]
+    const events = await play(requestOf([{ id: 'm1', role: 'user', parts }]))
+    expect(textIn(events)).toContain('image/png of 12 bytes')
+  })
+})

@@ -1,11 +1,11 @@
 import { RuntimeError } from '../core/errors.ts'
-import { type Message, textOf } from '../core/messages.ts'
+import { type Message, type Part, textOf } from '../core/messages.ts'
 import type { Model, ModelEvent, ModelRequest } from '../core/model.ts'
 import { sha256 } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type Line, piecesOf, say } from './demo/line.ts'
+import { brief, call, type Line, piecesOf, say } from './demo/line.ts'
 import { answerTo } from './demo/results.ts'
-import { scenes } from './demo/scenes.ts'
+import { scenes, suggestions } from './demo/scenes.ts'
 
 export interface DemoOptions {
   clock: Clock
@@ -19,6 +19,7 @@ export interface DemoOptions {
 export function demoModel({ clock, delay = 15, slow = delay === 0 ? 0 : 100 }: DemoOptions): Model {
   return {
     name: 'demo',
+    accepts: ['image/*', 'audio/*', 'video/*', 'application/*', 'text/*'],
     async *stream(request, signal) {
       let words = 0
       for (const { event, pace } of eventsOf(request)) {
@@ -61,13 +62,17 @@ function* eventsOf(request: ModelRequest): Iterable<Beat> {
 // Some patterns look at every position of the text, which must not take long.
 const longestRead = 20_000
 
-function linesFor({ messages }: ModelRequest): Line[] {
+function linesFor({ messages, parameters }: ModelRequest): Line[] {
+  const { toolChoice } = parameters ?? {}
+  if (typeof toolChoice === 'object') return [call(toolChoice.name, { suggestions })]
   const at = messages.findLastIndex((message) => message.role === 'user')
   const asked = at < 0 ? '' : textOf(messages[at]!).trim()
   if (asked.length > longestRead) {
     return [say(`I am the demo model: I read up to ${longestRead} characters, and this is more.`)]
   }
   const results = messages.slice(at + 1).filter((message) => message.role === 'tool')
+  const sent = at < 0 ? [] : messages[at]!.parts.filter((part) => part.type === 'media')
+  if (sent.length > 0) return [say(`I cannot look inside, but I was given ${described(sent)}.`)]
   for (const scene of scenes) {
     const match = scene.when.exec(asked)
     if (!match) continue
@@ -75,6 +80,15 @@ function linesFor({ messages }: ModelRequest): Line[] {
     return scene.after?.(match) ?? answerTo(results)
   }
   return []
+}
+
+function described(media: Extract<Part, { type: 'media' }>[]): string {
+  return media
+    .map(({ mediaType, data, url }) => {
+      const size = data === undefined ? '' : ` of ${Buffer.byteLength(data, 'base64')} bytes`
+      return `${mediaType}${size}${url === undefined ? '' : ` at ${brief(url)}`}`
+    })
+    .join(' and ')
 }
 
 /** A call that cannot be made is told instead. */

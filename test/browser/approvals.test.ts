@@ -25,15 +25,13 @@ describe.each(['v2', 'v1'] as const)('an approval on a page of CopilotKit %s', (
     expect(signed(guest)).toEqual([])
     await tab.button('Approve').click()
     const said = [`user: sign ${guest}`, `assistant: I heard: ${guest} is in the book.`]
-    await tab.shows(said)
-    await tab.idle()
+    await tab.ends(said)
     expect(await card.count()).toBe(0)
     expect(signed(guest)).toEqual([guest])
     expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'COMPLETED' }])
     await tab.screenshot(`${flavour}-approved`)
     await tab.reload()
-    await tab.shows(said)
-    await tab.idle()
+    await tab.ends(said)
     expect(await card.count()).toBe(0)
     expect(signed(guest)).toEqual([guest])
   })
@@ -46,8 +44,7 @@ describe.each(['v2', 'v1'] as const)('an approval on a page of CopilotKit %s', (
     await tab.page.getByRole('textbox', { name: 'guest' }).fill(meant)
     await tab.screenshot(`${flavour}-approval-edited`)
     await tab.button('Approve with changes').click()
-    await tab.shows([`user: sign ${asked}`, `assistant: I heard: ${meant} is in the book.`])
-    await tab.idle()
+    await tab.ends([`user: sign ${asked}`, `assistant: I heard: ${meant} is in the book.`])
     expect([signed(asked), signed(meant)]).toEqual([[], [meant]])
     await tab.say('hello')
     await expect.poll(tab.transcript).toContain('assistant: I heard: hello.')
@@ -59,11 +56,10 @@ describe.each(['v2', 'v1'] as const)('an approval on a page of CopilotKit %s', (
     const tab = await open(flavour)
     await tab.say(`sign ${guest}`)
     await tab.button('Reject').click()
-    await tab.shows([
+    await tab.ends([
       `user: sign ${guest}`,
       'assistant: I heard: The user rejected this call: Not on this page.',
     ])
-    await tab.idle()
     expect(signed(guest)).toEqual([])
     expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'COMPLETED' }])
   })
@@ -78,15 +74,13 @@ describe.each(['v2', 'v1'] as const)('an approval on a page of CopilotKit %s', (
     const second = await open(flavour)
     await second.card(/Joan/).waitFor()
     await first.button('Approve').click()
-    await first.shows(said)
+    await first.ends(said)
     await second.button('Reject').click()
-    await second.shows(said)
-    await second.idle()
+    await second.ends(said)
     expect(await second.card(/Joan/).count()).toBe(0)
     expect(signed(guest)).toEqual([guest])
     const third = await open(flavour)
-    await third.shows(said)
-    await third.idle()
+    await third.ends(said)
     expect(await third.card(/Joan/).count()).toBe(0)
   })
 })
@@ -103,10 +97,21 @@ test('two approvals are answered one by one and carried out together', async () 
   await tab.screenshot('v2-one-of-two-decided')
   expect(signed('Tim')).toEqual([])
   await tom.getByRole('button', { name: 'Reject' }).click()
-  await tab.shows([
+  await tab.ends([
     'user: sign Tim Tom',
     'assistant: I heard: Tim is in the book, The user rejected this call: Not on this page.',
   ])
-  await tab.idle()
   expect([signed('Tim'), signed('Tom')]).toEqual([['Tim'], []])
+})
+
+test('the page that the README prints asks, and takes the answer', async () => {
+  const guest = 'Reader'
+  const { open } = scene.visit()
+  const tab = await open('readme')
+  await tab.say(`sign ${guest}`)
+  await tab.page.getByText(`Sign the guest book for ${guest}`).waitFor()
+  await tab.screenshot('readme')
+  await tab.button('Yes').click()
+  await tab.ends([`user: sign ${guest}`, `assistant: I heard: ${guest} is in the book.`])
+  expect(signed(guest)).toEqual([guest])
 })

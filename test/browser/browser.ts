@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
@@ -10,16 +10,24 @@ const screens = fileURLToPath(new URL('./screens', import.meta.url))
 export async function openBrowser() {
   mkdirSync(screens, { recursive: true })
   return await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    executablePath: onPath('chromium'),
     chromiumSandbox: false, // it refuses to work for root
     args: [
       '--disable-dev-shm-usage',
       '--disable-gpu',
       '--disable-background-networking',
       '--disable-component-update',
+      '--process-per-site', // a page is compiled once and not in every tab
       '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
     ],
   })
+}
+
+function onPath(command: string): string {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  const found = folders.map((folder) => join(folder, command)).find((path) => existsSync(path))
+  if (found === undefined) throw new Error(`There is no ${command} on the PATH.`)
+  return found
 }
 
 /** A page with a chat, seen as its user sees it; the same for both of CopilotKit's interfaces. */
@@ -34,14 +42,16 @@ export interface Tab {
   transcript(): Promise<string[]>
   /** Waits until the transcript is this. */
   shows(expected: string[]): Promise<void>
+  /** Waits until the transcript is this, the chat is idle, and the transcript still is this. */
+  ends(expected: string[]): Promise<void>
   card(name: string | RegExp): Locator
   button(name: string): Locator
   screenshot(name: string): Promise<void>
-  /** The server is about to be killed: from here on failed requests are no surprise. */
+  /** The server is about to be killed: until the next reload failed requests are no surprise. */
   expectTrouble(): void
 }
 
-export type Flavour = 'v1' | 'v2'
+export type Flavour = 'v1' | 'v2' | 'readme'
 
 /** A way to open tabs for one test, closed with it. Whatever the story, no request leaves the
  *  machine and no tab reports an error that the story did not announce. */
@@ -74,8 +84,8 @@ export function openTabs(context: BrowserContext) {
       if (reason !== 'net::ERR_ABORTED') note(`${request.url()}: ${reason}`)
     })
     await connected(page, () => page.goto(address))
-    return tabOf(page, () => {
-      calm = false
+    return tabOf(page, (expected) => {
+      calm = !expected
     })
   }
 }
@@ -85,30 +95,40 @@ async function connected(page: Page, load: () => Promise<unknown>): Promise<void
   await Promise.all([page.waitForResponse(/\/agent\/default\/connect$/), load()])
 }
 
-function tabOf(page: Page, expectTrouble: () => void): Tab {
+function tabOf(page: Page, trouble: (expected: boolean) => void): Tab {
   const input = page.getByTestId('copilot-chat-textarea')
   const send = page.getByTestId('copilot-send-button') // while a run is live it is the stop button
   const transcript = () => page.locator('.copilotKitMessage').evaluateAll(read)
+  const idle = async () => {
+    await expect.poll(() => input.inputValue(), patience).toBe('')
+    await expect.poll(() => send.isDisabled(), patience).toBe(true)
+    await expect.poll(() => page.getByTestId('copilot-loading-cursor').count(), patience).toBe(0)
+  }
+  const shows = async (expected: string[]) => {
+    await expect.poll(transcript, patience).toEqual(expected)
+  }
   return {
     page,
+    idle,
     transcript,
-    expectTrouble,
+    shows,
+    expectTrouble: () => trouble(true),
     async say(text) {
       await input.fill(text)
       await input.press('Enter')
-    },
-    async idle() {
-      await expect.poll(() => input.inputValue(), patience).toBe('')
-      await expect.poll(() => send.isDisabled(), patience).toBe(true)
-      await expect.poll(() => page.getByTestId('copilot-loading-cursor').count(), patience).toBe(0)
     },
     async stop() {
       await expect.poll(() => send.isEnabled(), patience).toBe(true)
       await send.click()
     },
-    reload: () => connected(page, () => page.reload()),
-    async shows(expected) {
-      await expect.poll(transcript, patience).toEqual(expected)
+    async reload() {
+      trouble(false)
+      await connected(page, () => page.reload())
+    },
+    async ends(expected) {
+      await shows(expected)
+      await idle()
+      expect(await transcript()).toEqual(expected)
     },
     card: (name) => page.getByRole('region', { name }),
     button: (name) => page.getByRole('button', { name, exact: true }),

@@ -25,7 +25,8 @@ export default async function build(): Promise<void> {
 
 function digest(): string {
   const pages = readdirSync(join(here, 'page')).sort()
-  const files = [...pages.map((name) => `page/${name}`), 'vite.config.mjs', 'package-lock.json']
+  const others = ['vite.config.mjs', 'package-lock.json', '../../README.md']
+  const files = [...pages.map((name) => `page/${name}`), ...others]
   const hash = createHash('sha256')
   for (const name of files) hash.update(`${name}\0`).update(readFileSync(join(here, name)))
   return hash.digest('hex')

@@ -10,8 +10,7 @@ describe.each(['v2', 'v1'] as const)('a page on CopilotKit %s', (flavour) => {
     const { thread, open } = scene.visit()
     const tab = await open(flavour)
     await tab.say('hello')
-    await tab.shows(['user: hello', 'assistant: I heard: hello.'])
-    await tab.idle()
+    await tab.ends(['user: hello', 'assistant: I heard: hello.'])
     await tab.say('and again')
     const said = [
       'user: hello',
@@ -19,16 +18,14 @@ describe.each(['v2', 'v1'] as const)('a page on CopilotKit %s', (flavour) => {
       'user: and again',
       'assistant: I heard: and again.',
     ]
-    await tab.shows(said)
-    await tab.idle()
+    await tab.ends(said)
     await tab.screenshot(`${flavour}-chat`)
     expect(await scene.stage.runs(thread)).toEqual([
       { said: 'hello', status: 'COMPLETED' },
       { said: 'and again', status: 'COMPLETED' },
     ])
     await tab.reload()
-    await tab.shows(said)
-    await tab.idle()
+    await tab.ends(said)
   })
 
   test('shows an answer while it is made, and finds it again after a reload in mid-run', async () => {
@@ -42,11 +39,10 @@ describe.each(['v2', 'v1'] as const)('a page on CopilotKit %s', (flavour) => {
     await tab.shows([user, begun])
     expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'RUNNING' }])
     scene.stage.open(thread)
-    await tab.shows([user, whole])
-    await tab.idle()
+    await tab.ends([user, whole])
     expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'COMPLETED' }])
     await tab.say('hello')
-    await tab.shows([user, whole, 'user: hello', 'assistant: I heard: hello.'])
+    await tab.ends([user, whole, 'user: hello', 'assistant: I heard: hello.'])
   })
 
   test('stops when told to, keeps what was said, and takes the next message', async () => {
@@ -61,10 +57,9 @@ describe.each(['v2', 'v1'] as const)('a page on CopilotKit %s', (flavour) => {
     await tab.screenshot(`${flavour}-stopped`)
     expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'CANCELLED' }])
     await tab.say('hello')
-    await tab.shows([user, begun, 'user: hello', 'assistant: I heard: hello.'])
-    await tab.idle()
+    await tab.ends([user, begun, 'user: hello', 'assistant: I heard: hello.'])
     await tab.reload()
-    await tab.shows([user, begun, 'user: hello', 'assistant: I heard: hello.'])
+    await tab.ends([user, begun, 'user: hello', 'assistant: I heard: hello.'])
   })
 
   test('stops a run that it joined by a reload', async () => {
@@ -89,13 +84,12 @@ describe.each(['v2', 'v1'] as const)('a page on CopilotKit %s', (flavour) => {
     await second.shows([user, begun])
     scene.stage.open(thread)
     for (const tab of [first, second]) {
-      await tab.shows([user, whole])
-      await tab.idle()
+      await tab.ends([user, whole])
     }
     await second.say('hello')
-    await second.shows([user, whole, 'user: hello', 'assistant: I heard: hello.'])
+    await second.ends([user, whole, 'user: hello', 'assistant: I heard: hello.'])
     const third = await open(flavour)
-    await third.shows([user, whole, 'user: hello', 'assistant: I heard: hello.'])
+    await third.ends([user, whole, 'user: hello', 'assistant: I heard: hello.'])
   })
 })
 
@@ -103,7 +97,7 @@ test('a page on CopilotKit v2 shows reasoning apart from the answer', async () =
   const { open } = scene.visit()
   const tab = await open('v2')
   await tab.say('think now')
-  await tab.shows(['user: think now', 'assistant: I heard: think now.'])
+  await tab.ends(['user: think now', 'assistant: I heard: think now.'])
   await tab.page.getByText('Thought').click()
   await tab.page.getByText('It is a short question.').waitFor()
   await tab.screenshot('v2-reasoning')
@@ -113,20 +107,20 @@ test('the threads of a page are listed, renamed and deleted', async () => {
   const { thread, open } = scene.visit()
   const tab = await open('v2')
   const row = tab.page.locator(`[data-thread="${thread}"]`)
+  const answered = (method: string) =>
+    tab.page.waitForResponse((response) => response.request().method() === method)
   await tab.say('hello')
-  await tab.shows(['user: hello', 'assistant: I heard: hello.'])
+  await tab.ends(['user: hello', 'assistant: I heard: hello.'])
   await tab.button('Refresh').click()
-  await row.waitFor()
-  await row.getByRole('button', { name: 'Rename' }).click()
-  await row.getByText(`Renamed ${thread}`).waitFor()
+  // The page shows both changes before the server has them.
+  await Promise.all([answered('PATCH'), row.getByRole('button', { name: 'Rename' }).click()])
   await tab.reload()
   await row.getByText(`Renamed ${thread}`).waitFor()
   await tab.screenshot('v2-threads')
-  await row.getByRole('button', { name: 'Delete' }).click()
+  await Promise.all([answered('DELETE'), row.getByRole('button', { name: 'Delete' }).click()])
   await row.waitFor({ state: 'detached' })
-  await tab.reload()
-  await tab.shows([])
-  await tab.button('Refresh').click()
-  await expect.poll(async () => await scene.stage.threads()).not.toContain(thread)
+  expect(await scene.stage.threads()).not.toContain(thread)
+  await Promise.all([tab.page.waitForResponse(/\/threads\?/), tab.reload()])
+  await tab.ends([])
   expect(await row.count()).toBe(0)
 })

@@ -87,8 +87,8 @@ const types: Record<string, string> = {
 export async function servePage(): Promise<{ url: string; close(): Promise<void> }> {
   const server = createServer((request, response) => {
     const path = join(dist, normalize(new URL(request.url ?? '/', 'http://page').pathname))
-    if (!existsSync(path)) {
-      response.writeHead(404).end()
+    if (extname(path) === '' || !existsSync(path)) {
+      response.writeHead(404).end('Not here.')
       return
     }
     const type = types[extname(path)] ?? 'application/octet-stream'

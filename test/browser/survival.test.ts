@@ -20,11 +20,10 @@ describe.each(['v2', 'v1'] as const)('a server killed under a page of CopilotKit
     await tab.reload()
     await tab.shows([user, begun])
     scene.stage.open(thread)
-    await tab.shows([user, whole])
-    await tab.idle()
+    await tab.ends([user, whole])
     expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'COMPLETED' }])
     await tab.say('hello')
-    await tab.shows([user, whole, 'user: hello', 'assistant: I heard: hello.'])
+    await tab.ends([user, whole, 'user: hello', 'assistant: I heard: hello.'])
   })
 
   test('does not need a reload: the next message brings back what was lost', async () => {
@@ -41,7 +40,6 @@ describe.each(['v2', 'v1'] as const)('a server killed under a page of CopilotKit
     const status = async () => (await scene.stage.runs(thread))[0]?.status
     await expect.poll(status, { timeout: 10_000 }).toBe('COMPLETED')
     await tab.say('hello')
-    await tab.shows([user, whole, 'user: hello', 'assistant: I heard: hello.'])
-    await tab.idle()
+    await tab.ends([user, whole, 'user: hello', 'assistant: I heard: hello.'])
   })
 })

@@ -13,6 +13,7 @@ export function theatre() {
   beforeAll(async () => {
     ;[browser, pages, stage] = await Promise.all([openBrowser(), servePage(), openStage()])
     context = await browser.newContext({ viewport: { width: 1000, height: 700 } })
+    await (await context.newPage()).goto(pages.url) // keeps the process of the site alive
   })
   afterAll(async () => {
     await Promise.all([browser?.close(), pages?.close(), stage?.close()])

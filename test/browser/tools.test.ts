@@ -14,19 +14,15 @@ describe.each(['v2', 'v1'] as const)('tools of a page on CopilotKit %s', (flavou
     const tab = await open(flavour)
     const said = ['user: paint teal', 'assistant: I heard: the background is teal.']
     await tab.say('paint teal')
-    await tab.shows(said)
-    await tab.idle()
+    await tab.ends(said)
     expect(await painted(tab)).toEqual(['1', 'teal'])
     await tab.screenshot(`${flavour}-painted`)
     expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'COMPLETED' }])
     const second = await open(flavour)
-    await second.shows(said)
+    await second.ends(said)
     await tab.reload()
-    await tab.shows(said)
-    for (const one of [tab, second]) {
-      await one.idle()
-      expect(await painted(one)).toEqual([undefined, ''])
-    }
+    await tab.ends(said)
+    for (const one of [tab, second]) expect(await painted(one)).toEqual([undefined, ''])
   })
 
   test('may ask the person, whose answer is awaited through a reload', async () => {
@@ -39,12 +35,11 @@ describe.each(['v2', 'v1'] as const)('tools of a page on CopilotKit %s', (flavou
     await tab.reload()
     await tab.button('Seat 12B').click()
     const said = ['user: seat 12', 'assistant: I heard: 12B.']
-    await tab.shows(said)
-    await tab.idle()
+    await tab.ends(said)
     await tab.page.getByText('Chosen: 12B').waitFor()
     expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'COMPLETED' }])
     await tab.reload()
-    await tab.shows(said)
+    await tab.ends(said)
     await tab.page.getByText('Chosen: 12B').waitFor()
     expect(await tab.button('Seat 12A').count()).toBe(0)
   })
@@ -55,8 +50,7 @@ describe.each(['v2', 'v1'] as const)('tools of a page on CopilotKit %s', (flavou
     await tab.say('seat 7')
     await tab.button('Seat 7A').waitFor()
     await tab.say('hello')
-    await tab.shows(['user: seat 7', 'user: hello', 'assistant: I heard: hello.'])
-    await tab.idle()
+    await tab.ends(['user: seat 7', 'user: hello', 'assistant: I heard: hello.'])
     await tab.say('still there')
     await expect.poll(tab.transcript).toContain('assistant: I heard: still there.')
   })

@@ -1,17 +1,33 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vite'
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url))
 
+/** The page that the README prints, with the server and the thread of the test. */
+const readme = {
+  name: 'readme',
+  load(id) {
+    if (id !== here('page/readme-page.tsx')) return null
+    const [, page] = /```tsx\n(.*?)```/s.exec(readFileSync(here('../../README.md'), 'utf8'))
+    const query = "import { runtimeUrl, threadId } from './query.ts'\n"
+    const there = page
+      .replace('runtimeUrl="http://localhost:8000/copilotkit"', 'runtimeUrl={runtimeUrl}')
+      .replace('threadId="my-first-thread"', 'threadId={threadId}')
+    return query + there
+  },
+}
+
 export default defineConfig({
   root: here('page'),
   base: './',
   resolve: { alias: { 'react-syntax-highlighter': here('page/plain-code.tsx') } },
+  plugins: [readme],
   logLevel: 'error',
   build: {
     outDir: here('dist'),
     emptyOutDir: true,
     chunkSizeWarningLimit: 100_000,
-    rolldownOptions: { input: { v1: here('page/v1.html'), v2: here('page/v2.html') } },
+    rolldownOptions: { input: ['v1', 'v2', 'readme'].map((name) => here(`page/${name}.html`)) },
   },
 })

@@ -144,6 +144,18 @@ describe.for(clients)('$name', ({ open }) => {
     expect(client.shown().at(-1)).toBe('assistant: Done.')
   })
 
+  test('answers twice with a list that ends in what it asked: that is not asked again', async () => {
+    const { client, server, id } = await asked()
+    const resume = [resolved(id, { approved: true })]
+    await client.run({ resume })
+    client.agent.setMessages(client.agent.messages.slice(0, 1))
+    const again = await client.run({ resume })
+    finished(again)
+    expect(interruptsOf(again)).toEqual([])
+    expect(client.shown().at(-1)).toBe('assistant: Done.')
+    expect(server.model.requests).toHaveLength(2)
+  })
+
   test('two pages answer at the same time: one decision, one execution (I2, I3)', async () => {
     const { client, server, id } = await asked()
     const other = await open(server.url, 't')

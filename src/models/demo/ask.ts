@@ -28,6 +28,10 @@ export const patterns = {
       String.raw`(?:\s(?:this|the|some|following|code|javascript|js|snippet)\b)*:?\s(.+)$`,
     'is',
   ),
+  useTool: new RegExp(
+    String.raw`${please}(?:use|call)\sthe\stool\s([\w-]{1,64})(?:\swith\s(\{.*\}))?[.!]?$`,
+    'is',
+  ),
   threeThings: /\b(?:three|3) things\b/i,
   think: /^think\b/i,
   fail: /^(?:please )?fail\b/i,

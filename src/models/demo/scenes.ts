@@ -20,11 +20,18 @@ const prompts = [
   'Be slow',
   'Count to 10',
   'Echo hello',
+  'Use the tool echo with {"text": "hello"}',
   'Loop',
   'Fail',
 ]
 const list = prompts.map((prompt) => `- ${prompt}`).join('\n')
 const whoAmI = 'I am the demo model, a script with no intelligence in it.'
+
+/** What the chips of a page may say. */
+export const suggestions = prompts.slice(0, 3).map((message) => ({
+  title: message.split(' ').slice(0, 4).join(' '),
+  message,
+}))
 
 /** The first that matches plays; the order is from the particular to the general. */
 export const scenes: readonly Scene[] = [
@@ -34,6 +41,7 @@ export const scenes: readonly Scene[] = [
     play: () => [{ type: 'fail', message: 'The demo model was told to fail.' }],
   },
   { when: patterns.loop, play: loop, after: loop },
+  { when: patterns.useTool, play: ([, name = '', input]) => useTool(name, input) },
   { when: patterns.slow, play: () => [{ type: 'say', pieces: slowly, slow: true }] },
   { when: patterns.think, play: thinkHard },
   { when: patterns.threeThings, play: threeThings },
@@ -69,6 +77,15 @@ function weather(city: string): Line[] {
     say(`Let me look up the weather in ${city}. `),
     call('weather', { city }),
   ]
+}
+
+/** Any tool that is offered, those of the page too. */
+function useTool(name: string, input = '{}'): Line[] {
+  try {
+    return [call(name, JSON.parse(input) as Record<string, unknown>)]
+  } catch {
+    return [say(`That is not JSON. Say: use the tool ${name} with {"key": "value"}`)]
+  }
 }
 
 function write(name?: string, text?: string): Line[] {

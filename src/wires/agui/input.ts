@@ -44,7 +44,8 @@ export function clientList(input: RunInput, state: ThreadState): ClientList {
   }
   const { branchFrom } = handrailProps(input)
   const edit = typeof branchFrom === 'string' ? { branchFrom } : {}
-  return { messages, request: input.runId, regenerates: true, ...edit }
+  const regenerates = (input.resume ?? []).length === 0 // an answer again is no question again
+  return { messages, request: input.runId, regenerates, ...edit }
 }
 
 /** Options that are ours, in what a client forwards. */

@@ -64,10 +64,12 @@ export function toClient(message: Message): AguiMessage[] {
   if (toolCalls.length > 0) said.toolCalls = toolCalls
   const thought: AguiMessage = { id: reasoningId(id), role: 'reasoning', content: reasoning }
   const speaks = said.content !== '' || toolCalls.length > 0
-  return [...(reasoning ? [thought] : []), ...(speaks ? [said] : [])]
+  const thinksFirst = message.parts.find(({ type }) => type !== 'media')?.type === 'reasoning'
+  const shown = [...(reasoning ? [thought] : []), ...(speaks ? [said] : [])]
+  return thinksFirst ? shown : shown.reverse() // in the order in which it was told
 }
 
-export function userContent(message: Message): unknown {
+function userContent(message: Message): unknown {
   if (message.parts.every((part) => part.type === 'text')) return textOf(message)
   return message.parts.flatMap((part): object[] => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }]

@@ -64,8 +64,12 @@ function passedOn(method: string, params: Record<string, unknown>, body: unknown
     return { method: 'post', path, body: body ?? {} }
   }
   if (method === 'resource/request') {
-    const path = text('path')
-    if (!/^\/threads([/?]|$)/.test(path)) throw invalid('params.path: must begin with /threads')
+    // As it is read: dots in it lead elsewhere.
+    const base = 'http://localhost'
+    const given = text('path')
+    const { pathname = '', search = '' } = URL.canParse(given, base) ? new URL(given, base) : {}
+    const path = pathname + search
+    if (!/^\/threads(\/|$)/.test(pathname)) throw invalid('params.path: must begin with /threads')
     return { method: String(params.httpMethod ?? 'GET').toLowerCase(), path, body }
   }
   throw invalid(`method: ${method} is not known`)

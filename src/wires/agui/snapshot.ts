@@ -16,6 +16,17 @@ export function shownMessages(state: ThreadState, tools: ReadonlySet<string>): A
   })
 }
 
+/** Where the messages of these runs begin in the list; its end, if they are not in it. */
+export function firstOf(
+  state: ThreadState,
+  runIds: readonly string[],
+  messages: readonly AguiMessage[],
+): number {
+  const ids = new Set(runIds.flatMap((runId) => state.runs.get(runId)?.messageIds ?? []))
+  const first = messages.findIndex(({ id }) => ids.has(id))
+  return first < 0 ? messages.length : first
+}
+
 /** What is being written, with as much of its text as this client was sent. */
 export function partialMessages(
   pieces: readonly Piece[],
@@ -51,14 +62,28 @@ function callIn(message: AguiMessage, id: string, name: string) {
   return call
 }
 
-/** A change of the state as a patch of what the client has, or whole where that is shorter. */
+/**
+ * Clients put what is new in a list at its end, whatever its place. Where something they lack stands
+ * before something they have, they are first given what goes before it: the rest then comes in order.
+ */
+export function commonPrefix(
+  messages: readonly AguiMessage[],
+  has: ReadonlySet<string>,
+): AguiMessage[] | undefined {
+  const first = messages.findIndex(({ id }) => !has.has(id))
+  const after = first >= 0 && messages.slice(first).some(({ id }) => has.has(id))
+  return after ? messages.slice(0, first) : undefined
+}
+
+/** A change of the state as a patch of what the client has, or whole where the patch would be huge. */
 export function stateEvents(had: { value: unknown } | undefined, value: unknown): string[] {
   const whole = () => [event('STATE_SNAPSHOT', { snapshot: value })]
   if (!isObject(had?.value) || !isObject(value)) return whole()
   const delta = createPatch(had.value, value)
   if (delta.length === 0) return []
   const patch = event('STATE_DELTA', { delta })
-  return patch.length < JSON.stringify(value).length ? [patch] : whole()
+  const huge = patch.length > 1_024 && patch.length > JSON.stringify(value).length
+  return huge ? whole() : [patch]
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

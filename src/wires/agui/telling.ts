@@ -4,9 +4,10 @@ import type { Step } from '../../core/follow.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { Thread } from '../../core/thread.ts'
 import { finishOf } from './ending.ts'
-import { contentOf, custom, endOf, event, openId, startOf } from './events.ts'
-import { type AguiMessage, reasoningId, thoughtOf, userContent } from './messages.ts'
-import { partialMessages, shownMessages, stateEvents } from './snapshot.ts'
+import { custom, event, openId } from './events.ts'
+import { type AguiMessage, reasoningId, thoughtOf } from './messages.ts'
+import { Opened } from './opened.ts'
+import { commonPrefix, firstOf, partialMessages, shownMessages, stateEvents } from './snapshot.ts'
 
 /** Who listens, as its request says. */
 export interface Listener {
@@ -22,12 +23,6 @@ export interface Listener {
   state: unknown
 }
 
-interface Open {
-  kind: Piece['kind']
-  /** Characters sent. */
-  sent: number
-}
-
 /**
  * Tells one client what happens on a thread until a run ends or waits, as AG-UI events in an order
  * that its verifier accepts: it remembers what it has opened, and closes all of it before the end.
@@ -37,10 +32,8 @@ export class Telling {
   readonly #thread: Thread
   readonly #runId: string
   readonly #agent: string
-  readonly #open = new Map<string, Open>()
+  readonly #opened = new Opened()
   readonly #steps = new Set<string>()
-  /** Reasoning that was closed when its message began to speak, with its length. */
-  readonly #thought = new Map<string, number>()
   #state: { value: unknown } | undefined
   /** Entries up to here were told by a snapshot. */
   #told = 0
@@ -65,29 +58,27 @@ export class Telling {
     const { tail, state } = this.#thread
     const events: string[] = []
     for (const piece of tail.pieces) {
-      events.push(...this.#start(piece))
-      this.#sent(piece)
+      events.push(...this.#opened.start(piece))
+      this.#opened.count(piece)
     }
     for (const name of state.runs.get(this.#runId)?.steps ?? []) {
       this.#steps.add(name)
       events.push(event('STEP_STARTED', { stepName: name }))
     }
     this.#state = undefined
-    return [this.started(), ...this.snapshot(), ...events]
+    const messages = this.#messages()
+    const prefix = commonPrefix(messages, this.#to.has)
+    const cut = prefix === undefined ? [] : [event('MESSAGES_SNAPSHOT', { messages: prefix })]
+    return [this.started(), ...cut, ...this.snapshot(), ...events]
   }
 
   piece(piece: Piece): string[] {
-    if (piece.kind === 'output') return [contentOf('output', piece.id, piece.text)]
-    const events = this.#start(piece)
-    this.#sent(piece)
-    return [...events, contentOf(piece.kind, openId(piece), piece.text)]
+    return this.#opened.piece(piece)
   }
 
-  /** Counts pieces that were made for another reader. False: this reader must begin something first. */
+  /** Pieces that were made for another reader; false if they do not fit what this one has. */
   takes(counts: ReadonlyMap<string, number>): boolean {
-    for (const id of counts.keys()) if (!this.#open.has(id)) return false
-    for (const [id, sent] of counts) this.#open.get(id)!.sent += sent
-    return true
+    return this.#opened.takes(counts)
   }
 
   entry(entry: Known): string[] {
@@ -108,40 +99,46 @@ export class Telling {
 
   /** What was begun will not be finished: it is closed, and gone from the list. */
   retract(ids: readonly string[]): string[] {
-    const gone = new Set(ids.flatMap((id) => [id, reasoningId(id)]))
-    const calls = this.#thread.tail.pieces.filter(({ messageId = '' }) => gone.has(messageId))
-    for (const { id } of calls) gone.add(id)
-    const thought = ids.some(
-      (id) => this.#open.has(reasoningId(id)) || this.#thought.has(reasoningId(id)),
-    )
+    const thoughts = ids.map(reasoningId).filter((id) => this.#opened.has(id))
+    if (thoughts.length === 0 && !ids.some((id) => this.#opened.has(id)) && !this.#opened.calling)
+      return [] // nothing of it was told
+    const gone = new Set([...ids, ...thoughts])
     // What has no piece any more is not being written any more.
-    const live = new Set(this.#thread.tail.pieces.map(openId))
-    const over = [...this.#open.keys()].filter((id) => gone.has(id) || !live.has(id))
-    const empty = thought ? ids.map(reasoningId) : []
-    return [...over.flatMap((id) => this.#close(id)), ...this.snapshot(empty)]
+    const pieces = this.#thread.tail.pieces.filter(
+      ({ id, messageId = id }) => !gone.has(id) && !gone.has(messageId),
+    )
+    const live = new Set(pieces.map(openId))
+    return [...this.#opened.closeAll((id) => live.has(id)), ...this.snapshot(thoughts)]
   }
 
   /** `emptied`: thoughts that the client must lose, which a list without any would leave there. */
   snapshot(emptied: readonly string[] = []): string[] {
-    const { state, tail } = this.#thread
-    this.#told = state.seq
-    const sent = (id: string) => this.#open.get(id)?.sent ?? this.#thought.get(id)
-    const messages: AguiMessage[] = [
-      ...shownMessages(state, this.#to.tools),
-      ...partialMessages(tail.pieces, sent, state),
-    ]
+    this.#told = this.#thread.state.seq
+    const messages = this.#messages()
     if (!messages.some(({ role }) => role === 'reasoning')) {
       for (const id of emptied) messages.push({ id, role: 'reasoning', content: '' })
     }
     return [event('MESSAGES_SNAPSHOT', { messages }), ...this.#shared()]
   }
 
+  #messages(): AguiMessage[] {
+    const { state, tail } = this.#thread
+    const messages = shownMessages(state, this.#to.tools)
+    const spoken = firstOf(state, state.line, messages)
+    messages.splice(
+      spoken,
+      0,
+      ...partialMessages(tail.pieces, (id) => this.#opened.sent(id), state),
+    )
+    return messages
+  }
+
   /** Closes what is open and ends the stream as things stand. `entry` is what ended it, if one did. */
   end(entry?: Known): string[] {
     this.over = true
-    const unfinished = [...this.#open.values()].some(({ kind }) => kind === 'input')
+    const unfinished = this.#opened.calling
     const closed = [
-      ...[...this.#open.keys()].flatMap((id) => this.#close(id)),
+      ...this.#opened.closeAll(),
       ...[...this.#steps].map((stepName) => event('STEP_FINISHED', { stepName })),
     ]
     this.#steps.clear()
@@ -173,7 +170,7 @@ export class Telling {
         reasoningId(message.id),
         ...callsOf(message).map((one) => one.callId),
       ]
-      return ids.flatMap((id) => this.#close(id))
+      return ids.flatMap((id) => this.#opened.close(id))
     }
     return this.#ending(entry)
   }
@@ -186,7 +183,14 @@ export class Telling {
     }
     if (kind !== 'run.completed' && kind !== 'run.failed' && kind !== 'run.cancelled') return []
     if (runId === this.#runId) return this.end(entry)
-    return [custom('handrail:run_ended', { runId, status: kind.slice('run.'.length) })]
+    // The client has put its own message before the answer that went first.
+    const messages = this.#messages()
+    const before = messages.slice(0, firstOf(this.#thread.state, [this.#runId], messages))
+    return [
+      custom('handrail:run_ended', { runId, status: kind.slice('run.'.length) }),
+      event('MESSAGES_SNAPSHOT', { messages: before }),
+      ...this.snapshot(),
+    ]
   }
 
   #event(name: string, value: unknown): string[] {
@@ -211,8 +215,8 @@ export class Telling {
   /** A finished message: what was not sent of it yet, and its end. */
   #message(message: Message): string[] {
     const { id } = message
-    if (message.role === 'system' || message.imported) return [] // the client brought it
-    if (message.role === 'user') return this.#to.has.has(id) ? [] : userEvents(message)
+    // What is said is known to who says it, and to others by a list; history, to who brought it.
+    if (message.role === 'user' || message.role === 'system' || message.imported) return []
     if (message.role === 'tool') {
       const { callId: toolCallId = '' } = message
       if (this.#to.has.has(toolCallId)) return []
@@ -220,66 +224,15 @@ export class Telling {
       return [event('TOOL_CALL_RESULT', { messageId: id, toolCallId, content, role: 'tool' })]
     }
     const events = [
-      ...this.#rest({ kind: 'reasoning', id, text: thoughtOf(message) }),
-      ...this.#rest({ kind: 'text', id, text: textOf(message) }),
+      ...this.#opened.finish({ kind: 'reasoning', id, text: thoughtOf(message) }),
+      ...this.#opened.finish({ kind: 'text', id, text: textOf(message) }),
     ]
     for (const { callId, name, input } of callsOf(message)) {
-      events.push(...this.#rest({ kind: 'input', id: callId, messageId: id, name, text: input }))
+      const piece = { kind: 'input', id: callId, messageId: id, name, text: input } as const
+      events.push(...this.#opened.finish(piece))
     }
     return events
   }
-
-  #rest(piece: Piece): string[] {
-    const id = openId(piece)
-    const open = this.#open.get(id)
-    const nothing = piece.text === '' && piece.kind !== 'input'
-    if ((!open && nothing) || this.#thought.has(id)) return []
-    const left = piece.text.slice(open?.sent ?? 0)
-    const events = left === '' ? this.#start(piece) : this.piece({ ...piece, text: left })
-    return [...events, ...this.#close(id)]
-  }
-
-  #start(piece: Piece): string[] {
-    const id = openId(piece)
-    if (this.#open.has(id) || piece.kind === 'output') return []
-    // A message is thought first and said then: what was thought is over when it speaks or calls.
-    const before = piece.kind === 'reasoning' ? [] : this.#closeThoughts()
-    this.#open.set(id, { kind: piece.kind, sent: 0 })
-    return [...before, ...startOf(piece)]
-  }
-
-  #sent(piece: Piece): void {
-    const open = this.#open.get(openId(piece))
-    if (open) open.sent += piece.text.length
-  }
-
-  #closeThoughts(): string[] {
-    const events: string[] = []
-    for (const [id, { kind, sent }] of this.#open) {
-      if (kind !== 'reasoning') continue
-      this.#thought.set(id, sent)
-      events.push(...this.#close(id))
-    }
-    return events
-  }
-
-  #close(id: string): string[] {
-    const open = this.#open.get(id)
-    this.#open.delete(id)
-    return open ? endOf(open.kind, id) : []
-  }
-}
-
-/** What somebody else said, on another wire or in another tab. */
-function userEvents(message: Message): string[] {
-  const { id: messageId } = message
-  const content = userContent(message)
-  const text = typeof content === 'string' ? content : textOf(message)
-  return [
-    event('TEXT_MESSAGE_START', { messageId, role: 'user' }),
-    event('TEXT_MESSAGE_CONTENT', { messageId, delta: text }),
-    event('TEXT_MESSAGE_END', { messageId }),
-  ]
 }
 
 const isFilled = (value: unknown): boolean =>
