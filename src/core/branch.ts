@@ -45,16 +45,21 @@ function tipOf(state: ThreadState): string | null {
   return active.branch.parentRunId
 }
 
-/** What people see of the branch, in order: messages, questions, activities, and what waits in line. */
-export function whatIsShown(state: ThreadState): (Said | AskRecord | Activity)[] {
+/** The branch, the run that is at work, and those that wait in line. */
+export function shownRuns(state: ThreadState): Set<Run> {
   const path = new Set(branch(state, tipOf(state)))
   for (const runId of [state.active ?? '', ...state.line]) {
     const run = state.runs.get(runId)
     if (run) path.add(run)
   }
+  return path
+}
+
+/** What people see of the branch, in order: messages, questions, activities, and what waits in line. */
+export function whatIsShown(state: ThreadState): (Said | AskRecord | Activity)[] {
   const shown: (Said | AskRecord | Activity)[] = []
   const activities = [...state.activities.values()]
-  for (const run of path) {
+  for (const run of shownRuns(state)) {
     const said = run.messageIds.map((id) => state.messages.get(id)!)
     const asked = run.askIds.map((id) => state.asks.get(id)!)
     const shows = activities.filter(({ runId }) => runId === run.runId)

@@ -25,7 +25,7 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, cha
     await endOf(leg, channel, signal.aborted ? signal.reason : error)
   } finally {
     unlisten()
-    over.abort()
+    over.abort('over')
   }
 }
 
@@ -60,8 +60,10 @@ const patience = 4_000
 
 /** Rejects a while after the leg was told to stop: an agent that does not listen is left behind. */
 async function stuck({ signal, clock }: Leg, over: AbortSignal): Promise<never> {
-  const told = AbortSignal.any([signal, over])
-  await new Promise((resolve) => told.addEventListener('abort', resolve, { once: true }))
+  await new Promise((resolve) => {
+    signal.addEventListener('abort', resolve, { once: true, signal: over })
+    over.addEventListener('abort', resolve, { once: true })
+  })
   await clock.sleep(patience, over)
   throw signal.reason
 }

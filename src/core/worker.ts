@@ -87,7 +87,7 @@ export class Worker {
     await Promise.race([done, clock.sleep(wait, over.signal).catch(() => {})])
     for (const { leg } of this.#driving.values()) leg?.abort.abort(new LegStop('handover'))
     await Promise.race([done, clock.sleep(3_000, over.signal).catch(() => {})])
-    over.abort()
+    over.abort('over')
   }
 
   async #drive(thread: Thread, lease: Lease): Promise<void> {

@@ -131,7 +131,10 @@ async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
     const fix = `The body is larger than ${limit} bytes. Send less at once.`
     return new RuntimeError('body_too_large', fix, { field: 'body' })
   }
-  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge()
+  const length = request.headers.get('content-length')
+  if (Number(length ?? 0) > limit) throw tooLarge()
+  // Node holds a body to its length; without one it is counted as it comes.
+  if (length !== null) return new Uint8Array(await request.arrayBuffer())
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of request.body ?? []) {
@@ -146,17 +149,23 @@ async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
 function depthOf(text: string): number {
   let depth = 0
   let deepest = 0
-  let inString = false
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
-    if (inString) {
-      if (code === 92) i++
-      else if (code === 34) inString = false
-    } else if (code === 34) inString = true
+    if (code === 34) i = endOfString(text, i)
     else if (code === 91 || code === 123) deepest = Math.max(deepest, ++depth)
     else if (code === 93 || code === 125) depth--
   }
   return deepest
+}
+
+/** The closing quote: most of a body is inside of strings, and is jumped over. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === 92) slashes++
+    if (slashes % 2 === 0) return end
+  }
+  return text.length
 }
 
 export function json(value: unknown, status = 200, headers: Record<string, string> = {}) {

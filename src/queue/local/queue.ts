@@ -63,7 +63,7 @@ export function localQueue(clock: Clock): Queue {
           if (pause < Number.POSITIVE_INFINITY)
             clock.sleep(Math.max(1, pause), rest.signal).then(resolve, () => {})
         })
-        rest.abort()
+        rest.abort('woken') // a reason of our own: the default one is an error with a stack
         wake = undefined
       }
       signal.removeEventListener('abort', stop)

@@ -1,11 +1,14 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from './disk.ts'
+import { isMissing, type Log } from './disk.ts'
 import { encodeName } from './names.ts'
 
 /** A chat as files for people: relative path to JSON value. */
 export type Describe = (threadId: string, runIds: string[]) => Promise<Record<string, unknown>>
+
+/** Milliseconds a chat has to say more before its files are written: they are for people. */
+const quiet = 1_000
 
 /** Writes the files that people look at. They are never read back, so nothing waits for them. */
 export class Describer {
@@ -14,6 +17,7 @@ export class Describer {
   readonly #folderOf: (threadId: string) => string | undefined
   readonly #due = new Map<string, Set<string>>()
   #running: Promise<void> | undefined
+  readonly #hurry = new AbortController()
   #writing: Promise<void> | undefined
 
   /** `folderOf` answers for threads that exist. */
@@ -37,6 +41,7 @@ export class Describer {
 
   /** Returns when all is written, or has taken too long. */
   async drained(ms: number): Promise<void> {
+    this.#hurry.abort()
     const late = new AbortController()
     await Promise.race([this.#running, sleep(ms, undefined, late).catch(() => {})])
     late.abort()
@@ -44,6 +49,7 @@ export class Describer {
   }
 
   async #run(): Promise<void> {
+    await sleep(quiet, undefined, { signal: this.#hurry.signal, ref: false }).catch(() => {})
     for (const [threadId, runIds] of this.#due) {
       this.#due.delete(threadId)
       if (this.#folderOf(threadId) === undefined) continue // erased since
@@ -64,8 +70,12 @@ export class Describer {
     const folder = this.#folderOf(threadId)
     if (folder === undefined) return
     const target = join(folder, relativePath(path))
-    await mkdir(dirname(target), { recursive: true })
-    await writeFile(`${target}.tmp`, `${JSON.stringify(value, null, 2)}\n`)
+    const text = `${JSON.stringify(value, null, 2)}\n`
+    await writeFile(`${target}.tmp`, text).catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error
+      await mkdir(dirname(target), { recursive: true }) // the first of its kind
+      await writeFile(`${target}.tmp`, text)
+    })
     await rename(`${target}.tmp`, target)
   }
 }

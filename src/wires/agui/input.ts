@@ -1,4 +1,4 @@
-import { whatIsShown } from '../../core/branch.ts'
+import { shownRuns } from '../../core/branch.ts'
 import type { RunOptions } from '../../core/entries.ts'
 import type { Message } from '../../core/messages.ts'
 import type { ClientList, Reconciled } from '../../core/reconcile.ts'
@@ -94,13 +94,17 @@ export function isUpToDate(state: ThreadState, { messages }: RunInput, { has }: 
     const { id, role } = raw as { id: string; role: string }
     if (role === 'assistant' && !shown(id)) return false
   }
-  for (const one of whatIsShown(state)) {
-    if (!('message' in one) || one.message.role === 'system') continue
-    const { id, role, callId = '' } = one.message
-    if (!(has.has(id) || (role === 'tool' && has.has(callId))) && speaks(one.message)) return false
+  for (const run of shownRuns(state)) {
+    for (const id of run.messageIds) {
+      if (has.has(id)) continue
+      const { message, for: whom } = state.messages.get(id)!
+      const known = message.role === 'tool' && has.has(message.callId ?? '')
+      if (!known && whom !== 'model' && speaks(message)) return false
+    }
   }
   return true
 }
 
-const speaks = ({ parts }: Message): boolean =>
+const speaks = ({ role, parts }: Message): boolean =>
+  role !== 'system' &&
   parts.some((part) => part.type === 'call' || (part.type === 'text' && part.text !== ''))
