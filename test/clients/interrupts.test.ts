@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { text } from '../../src/models/scripted.ts'
-import { send, story } from '../support/story.ts'
-import { said } from '../support/tools.ts'
+import { scriptedModel, text } from '../../src/models/scripted.ts'
+import { gate } from '../support/gate.ts'
+import { serve } from '../support/serve.ts'
+import { look, send, story } from '../support/story.ts'
+import { said, tools } from '../support/tools.ts'
 import { type Client, clients, ending, finished, interruptsOf } from './support.ts'
 
 const two = [[text('I pay.'), send('1')], [text('Done.')]]
@@ -188,5 +190,29 @@ describe.for(clients)('$name', ({ open }) => {
     expect(late.events.find(({ type }) => type === 'CUSTOM')?.value.state).toBe('approved')
     expect(client.shown()).toEqual(fresh.shown())
     expect(server.sent).toHaveLength(1)
+  })
+
+  test('reads on while someone else answers on another wire: no question is left', async () => {
+    const inside = gate()
+    const { look: quick } = tools()
+    const slow = { ...quick, run: () => inside.pass().then(() => 'saw sea') }
+    const { send: pay, sent } = tools()
+    const model = scriptedModel([[look('1', 'sea'), send('2')], [text('Both done.')]])
+    const server = await serve({ model, tools: [slow, pay], builtIns: false })
+    const client = await open(server.url, 't')
+    const saying = client.say('look and pay')
+    await inside.reached
+    await server.recorded('t', 'ask.raised')
+    const [interaction] = (await server.chat('t')).interactions
+    const { ask } = (await server.journal('t')).find(({ kind }) => kind === 'ask.raised')!
+      .body as unknown as { ask: { askId: string } }
+    const body = { approval_id: ask.askId, approved: true }
+    expect((await server.approve('t', interaction.id, body)).status).toBe(200)
+    inside.open()
+    finished(await saying)
+    expect(client.agent.pendingInterrupts).toEqual([])
+    expect(client.shown().at(-1)).toBe('assistant: Both done.')
+    expect(sent).toHaveLength(1)
+    await reconnected(server.url, client)
   })
 })

@@ -239,7 +239,7 @@ export function finished(stream: { events: readonly Event[] }): void {
 }
 
 export const interruptsOf = (stream: { events: readonly Event[] }) =>
-  (ending(stream).outcome?.interrupts ?? []) as Event[]
+  (stream.events.at(-1)?.outcome?.interrupts ?? []) as Event[]
 
 const cut = /terminated|aborted|ECONNRESET|other side closed|fetch failed/
 
