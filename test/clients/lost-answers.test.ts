@@ -3,7 +3,7 @@ import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { gate } from '../support/gate.ts'
 import { serve } from '../support/serve.ts'
 import { said } from '../support/tools.ts'
-import { type Client, httpClient, toolMessage } from './support.ts'
+import { type Client, clients, httpClient, toolMessage } from './support.ts'
 
 const paint = { name: 'paint', description: 'Paints', parameters: { type: 'object' } }
 
@@ -51,5 +51,24 @@ test.for([
     expect(page.shown()).toEqual(shown)
     await page.connect()
     expect(page.shown()).toEqual(shown)
+  },
+)
+
+test.for(clients)(
+  '$name: a thought that the server lost when it died leaves the page',
+  async ({ open }) => {
+    const { server } = await slowServer()
+    const page = await open(server.url, 't')
+    await page.say('hello')
+    const half = { id: 'lost-reasoning', role: 'reasoning', content: 'Half a th' } as const
+    const [user, answer] = page.agent.messages
+    const visible = () => page.shown().filter((line) => line !== 'reasoning: ')
+    page.agent.setMessages([user!, half, answer!])
+    await page.connect()
+    expect(visible()).toEqual(['user: hello', 'assistant: Nice.'])
+    page.agent.setMessages([user!, half, answer!])
+    await page.say('and you?')
+    const more = ['user: and you?', 'assistant: Nice.']
+    expect(visible()).toEqual(['user: hello', 'assistant: Nice.', ...more])
   },
 )
