@@ -2,6 +2,8 @@ import { configDefaults, defineConfig } from 'vitest/config'
 
 const exclude = [...configDefaults.exclude, '**/dist/**', 'data/**']
 const minutes = 60_000
+/** Tests that kill servers. */
+const crash = ['test/crash/**', 'test/clients/soak/**']
 
 export default defineConfig({
   test: {
@@ -17,7 +19,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: [...exclude, 'test/crash/**', 'test/browser/**'],
+          exclude: [...exclude, ...crash, 'test/browser/**'],
         },
       },
       {
@@ -36,7 +38,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'crash',
-          include: ['test/crash/**/*.test.ts'],
+          include: crash.map((folder) => `${folder}/*.test.ts`),
           exclude,
           testTimeout: 10 * minutes,
           hookTimeout: 1 * minutes,
