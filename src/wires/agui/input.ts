@@ -5,18 +5,14 @@ import type { ClientList, Reconciled } from '../../core/reconcile.ts'
 import type { ThreadState } from '../../core/state.ts'
 import { canonical } from '../../lib/canonical.ts'
 import { isStandIn, standInSuffix } from './asks.ts'
-import { fromClient } from './messages.ts'
+import { type AguiMessage, fromClient } from './messages.ts'
 import { type RunInput, readMessage } from './shapes.ts'
+import { placesOf } from './snapshot.ts'
 import type { Listener } from './telling.ts'
 
 export function listenerOf({ threadId, runId, tools, state, ...input }: RunInput): Listener {
   const protocol = input.protocolVersion?.startsWith('1') ? '1' : '0'
-  const has = new Set<string>()
-  for (const raw of input.messages ?? []) {
-    const { id, toolCallId } = (raw ?? {}) as { id?: unknown; toolCallId?: unknown }
-    if (typeof id === 'string') has.add(id)
-    if (typeof toolCallId === 'string') has.add(toolCallId)
-  }
+  const has = placesOf((input.messages ?? []) as readonly AguiMessage[])
   const names = new Set((tools ?? []).map(({ name }) => name))
   return { threadId, runId, protocol, tools: names, has, state }
 }

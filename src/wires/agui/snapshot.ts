@@ -8,12 +8,39 @@ import { type AguiMessage, toClient } from './messages.ts'
 
 /** What a client has on its screen: the branch, with the questions that are put as calls. */
 export function shownMessages(state: ThreadState, tools: ReadonlySet<string>): AguiMessage[] {
-  return whatIsShown(state).flatMap((one) => {
-    if ('message' in one) return toClient(one.message)
-    if ('ask' in one) return standInMessages(one, tools)
-    const { id, type: activityType, content } = one
-    return [{ id, role: 'activity' as const, activityType, content }]
-  })
+  const shown: AguiMessage[] = []
+  // Clients put a result right behind its call: what was thought after the call comes behind it.
+  let late: AguiMessage[] = []
+  for (const one of whatIsShown(state)) {
+    const [first, ...rest] = messagesOf(one, tools)
+    if (!first) continue
+    if (first.role !== 'tool') shown.push(...late.splice(0))
+    shown.push(first)
+    if (first.toolCalls && rest[0]?.role === 'reasoning') late = rest
+    else shown.push(...rest)
+  }
+  return [...shown, ...late]
+}
+
+function messagesOf(
+  one: ReturnType<typeof whatIsShown>[number],
+  tools: ReadonlySet<string>,
+): AguiMessage[] {
+  if ('message' in one) return toClient(one.message)
+  if ('ask' in one) return standInMessages(one, tools)
+  const { id, type: activityType, content } = one
+  return [{ id, role: 'activity', activityType, content }]
+}
+
+/** Where each stands in a list that a client has, or will have. It may be anything. */
+export function placesOf(messages: readonly AguiMessage[]): Map<string, number> {
+  const places = new Map<string, number>()
+  for (const [place, one] of messages.entries()) {
+    const { id, toolCallId } = (one ?? {}) as { id?: unknown; toolCallId?: unknown }
+    if (typeof id === 'string') places.set(id, place)
+    if (typeof toolCallId === 'string') places.set(toolCallId, place)
+  }
+  return places
 }
 
 /** Where the messages of these runs begin in the list; its end, if they are not in it. */
@@ -63,14 +90,20 @@ function callIn(message: AguiMessage, id: string, name: string) {
 }
 
 /**
- * Clients put what is new in a list at its end, whatever its place. Where something they lack stands
- * before something they have, they are first given what goes before it: the rest then comes in order.
+ * Clients put what is new in a list at its end, and leave what they have where it is. Where that
+ * would give another order, they are first given what is right so far: the rest then comes in order.
  */
 export function commonPrefix(
   messages: readonly AguiMessage[],
-  has: ReadonlySet<string>,
+  has: ReadonlyMap<string, number>,
 ): AguiMessage[] | undefined {
-  const first = messages.findIndex(({ id }) => !has.has(id))
+  let last = -1
+  const first = messages.findIndex(({ id }) => {
+    const place = has.get(id) ?? -1
+    const inOrder = place > last
+    last = place
+    return !inOrder
+  })
   const after = first >= 0 && messages.slice(first).some(({ id }) => has.has(id))
   return after ? messages.slice(0, first) : undefined
 }

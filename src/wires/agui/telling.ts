@@ -7,7 +7,14 @@ import { finishOf } from './ending.ts'
 import { custom, event, openId } from './events.ts'
 import { type AguiMessage, reasoningId, thoughtOf } from './messages.ts'
 import { Opened } from './opened.ts'
-import { commonPrefix, firstOf, partialMessages, shownMessages, stateEvents } from './snapshot.ts'
+import {
+  commonPrefix,
+  firstOf,
+  partialMessages,
+  placesOf,
+  shownMessages,
+  stateEvents,
+} from './snapshot.ts'
 
 /** Who listens, as its request says. */
 export interface Listener {
@@ -17,8 +24,8 @@ export interface Listener {
   protocol: '0' | '1'
   /** Names of the tools that the client offers. */
   tools: ReadonlySet<string>
-  /** Messages and results that it has, by the id of the message or of the call. */
-  has: ReadonlySet<string>
+  /** The places of what it has, by the id of a message or of the call that a result is of. */
+  has: ReadonlyMap<string, number>
   /** Its copy of the agent's state. */
   state: unknown
 }
@@ -35,6 +42,7 @@ export class Telling {
   readonly #opened = new Opened()
   readonly #steps = new Set<string>()
   #state: { value: unknown } | undefined
+  #has: ReadonlyMap<string, number>
   /** Entries up to here were told by a snapshot. */
   #told = 0
   /** The last event was made. */
@@ -43,6 +51,7 @@ export class Telling {
   constructor(to: Listener, thread: Thread, runId: string) {
     this.#to = to
     this.#thread = thread
+    this.#has = to.has
     this.#runId = runId
     this.#agent = thread.state.runs.get(runId)?.agent ?? thread.state.agent
     if (isFilled(to.state)) this.#state = { value: to.state }
@@ -67,7 +76,7 @@ export class Telling {
     }
     this.#state = undefined
     const messages = this.#messages()
-    const prefix = commonPrefix(messages, this.#to.has)
+    const prefix = commonPrefix(messages, this.#has)
     const cut = prefix === undefined ? [] : [event('MESSAGES_SNAPSHOT', { messages: prefix })]
     return [this.started(), ...cut, ...this.snapshot(), ...events]
   }
@@ -118,6 +127,7 @@ export class Telling {
     if (!messages.some(({ role }) => role === 'reasoning')) {
       for (const id of emptied) messages.push({ id, role: 'reasoning', content: '' })
     }
+    this.#has = placesOf(messages)
     return [event('MESSAGES_SNAPSHOT', { messages }), ...this.#shared()]
   }
 
@@ -219,7 +229,7 @@ export class Telling {
     if (message.role === 'user' || message.role === 'system' || message.imported) return []
     if (message.role === 'tool') {
       const { callId: toolCallId = '' } = message
-      if (this.#to.has.has(toolCallId)) return []
+      if (this.#has.has(toolCallId)) return []
       const content = textOf(message)
       return [event('TOOL_CALL_RESULT', { messageId: id, toolCallId, content, role: 'tool' })]
     }
