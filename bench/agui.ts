@@ -21,7 +21,7 @@ export class Chat {
     this.#url = `${server.url}/copilotkit/agent/default/run`
   }
 
-  /** Says it; `opened` tells when the first delta was here, the raw answer is read by `heard`. */
+  /** Says it. `first`: milliseconds to the first delta; `heard` reads what came. */
   async say(content: string): Promise<{ first: number; chunks: Buffer[] }> {
     const since = performance.now()
     const response = await this.post(content)

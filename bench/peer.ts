@@ -30,7 +30,10 @@ const many = { ...one, label: '50 streams x 1,000', chats: 50, deltas: 1_000 }
 const large = { ...one, label: '1 stream x 16,000', deltas: 16_000 }
 const fresh = { ...one, label: '20 turns x 20, new thread', turns: 20, deltas: 20 }
 const long = { ...fresh, label: '20 turns x 20 after 400 messages', history: 400 }
-const loads: Load[] = [many, large, fresh, long]
+const longer = { ...long, label: '20 turns x 200 after 400 messages', deltas: 200, rounds: 3 }
+/** Warms what every run does, which takes hundreds of them. */
+const runs = { ...fresh, chats: 8, turns: 50 }
+const loads: Load[] = [many, large, fresh, long, longer]
 
 /** Of one round: microseconds per delta at the streams' end and later, and first deltas in ms. */
 interface Round {
@@ -44,7 +47,7 @@ export async function peer(): Promise<void> {
   await withDirectory(async (directory) => {
     const servers = [await bareServer(), await peerServer(), await handrail(directory)]
     for (const server of servers)
-      for (const load of [many, large, { ...long, history: 40 }, many, fresh])
+      for (const load of [many, large, runs, { ...long, history: 40 }, many, runs])
         await round(server, load)
     const found: Round[][] = []
     for (const load of loads) {

@@ -30,10 +30,16 @@ const paint = { name: 'paint', description: '', parameters: { type: 'object' } }
 
 let last = 0
 
-/** Plays these pieces; every text is another, every call has an id of its own. */
+/**
+ * Plays these pieces; every text is another, every call has an id of its own. Nothing is thought
+ * after a call: clients leave that where the results of several calls happen to come.
+ */
 async function* play(pieces: readonly Piece[], signal: AbortSignal) {
+  let calls = 0
   for (const piece of pieces) {
     const n = ++last
+    if (['look', 'ask', 'paint'].includes(piece)) calls++
+    if (piece === 'thought' && calls > 0) continue
     const written = (name: string, input: object): ModelEvent[] => {
       const words = JSON.stringify(input)
       const part = (from: number, to?: number): ModelEvent => ({

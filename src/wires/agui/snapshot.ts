@@ -9,17 +9,25 @@ import { type AguiMessage, toClient } from './messages.ts'
 /** What a client has on its screen: the branch, with the questions that are put as calls. */
 export function shownMessages(state: ThreadState, tools: ReadonlySet<string>): AguiMessage[] {
   const shown: AguiMessage[] = []
-  // Clients put a result right behind its call: what was thought after the call comes behind it.
+  // Clients put our result right behind its call and their own at the end of the list: what was
+  // thought after the call stands between the two.
   let late: AguiMessage[] = []
   for (const one of whatIsShown(state)) {
     const [first, ...rest] = messagesOf(one, tools)
     if (!first) continue
-    if (first.role !== 'tool') shown.push(...late.splice(0))
+    if (late.length > 0 && (first.role !== 'tool' || isClientCall(state, first.toolCallId)))
+      shown.push(...late.splice(0))
     shown.push(first)
     if (first.toolCalls && rest[0]?.role === 'reasoning') late = rest
     else shown.push(...rest)
   }
   return [...shown, ...late]
+}
+
+function isClientCall(state: ThreadState, callId = ''): boolean {
+  for (const { ask } of state.asks.values())
+    if (ask.kind === 'client_tool' && ask.callId === callId) return true
+  return false
 }
 
 function messagesOf(
