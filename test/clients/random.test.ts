@@ -1,3 +1,4 @@
+import type { Message } from '@ag-ui/client'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { RuntimeError } from '../../src/core/errors.ts'
@@ -61,6 +62,20 @@ async function* play(pieces: readonly Piece[], signal: AbortSignal) {
   }
 }
 
+/** Results stand behind the message that called and the results it has, as CopilotKit puts them. */
+function withResults(messages: readonly Message[], callIds: readonly string[]): Message[] {
+  const all = [...messages]
+  for (const callId of callIds) {
+    let at = all.findIndex(
+      (one) => one.role === 'assistant' && one.toolCalls?.some(({ id }) => id === callId),
+    )
+    do at++
+    while (all[at]?.role === 'tool')
+    all.splice(at, 0, toolMessage(callId, 'painted'))
+  }
+  return all
+}
+
 /** Answers whatever the client was left with, until nothing is open. */
 async function answered(client: Client, answer: string): Promise<void> {
   for (let rounds = 0; rounds < 10; rounds++) {
@@ -83,7 +98,12 @@ async function answered(client: Client, answer: string): Promise<void> {
     const calls = recent.flatMap((one) => (one.role === 'assistant' ? (one.toolCalls ?? []) : []))
     const mine = calls.filter(({ id, function: { name } }) => name === 'paint' && !results.has(id))
     if (mine.length === 0 || answer === 'type on') return
-    for (const { id } of mine) client.agent.addMessage(toolMessage(id, 'painted') as never)
+    client.agent.setMessages(
+      withResults(
+        messages,
+        mine.map(({ id }) => id),
+      ),
+    )
     await client.run({ tools: [paint] })
   }
 }

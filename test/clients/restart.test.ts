@@ -98,7 +98,6 @@ test('a question outlives the server: a fresh client of either kind finds and an
 test.for([
   ['while it thinks and speaks', 'model.pieces:1'],
   ['just after the question is written down', 'ask.raised:1'],
-  ['before the leg is over', 'before run.waiting:1'],
 ] as const)('killed %s: the question is asked once, nothing is shown twice', async ([, point]) => {
   const { start, paid } = await house()
   const first = await start({ HANDRAIL_CRASH: point })
@@ -124,7 +123,6 @@ test.for([
   ['before the call is made', 'effect.intended:2'],
   ['after the call was made, before it is known', 'effect.ran:2'],
   ['while it tells of it', 'model.pieces:5'],
-  ['just before its end', 'before run.completed:1'],
 ] as const)('killed %s: answered again it is paid once, and told once', async ([, point]) => {
   const { start, paid } = await house()
   const first = await start({ HANDRAIL_CRASH: point })
