@@ -5,7 +5,7 @@ import type { ClientList, Reconciled } from '../../core/reconcile.ts'
 import type { ThreadState } from '../../core/state.ts'
 import { canonical } from '../../lib/canonical.ts'
 import { isStandIn, standInSuffix } from './asks.ts'
-import { type AguiMessage, fromClient } from './messages.ts'
+import { type AguiMessage, fromClient, thinkerOf } from './messages.ts'
 import { type RunInput, readMessage } from './shapes.ts'
 import { placesOf } from './snapshot.ts'
 import type { Listener } from './telling.ts'
@@ -13,8 +13,19 @@ import type { Listener } from './telling.ts'
 export function listenerOf({ threadId, runId, tools, state, ...input }: RunInput): Listener {
   const protocol = input.protocolVersion?.startsWith('1') ? '1' : '0'
   const has = placesOf((input.messages ?? []) as readonly AguiMessage[])
+  const thoughts = rawMessages(input).flatMap(({ id, role }) => (role === 'reasoning' ? [id] : []))
   const names = new Set((tools ?? []).map(({ name }) => name))
-  return { threadId, runId, protocol, tools: names, has, state }
+  return { threadId, runId, protocol, tools: names, has, thoughts, state }
+}
+
+/** The list as far as it is one; what is wrong with a message is found when it is read. */
+function rawMessages({ messages }: Pick<RunInput, 'messages'>): { id: string; role: string }[] {
+  const all = (messages ?? []) as ({ id?: unknown; role?: unknown } | null)[]
+  return all.flatMap((one) =>
+    typeof one?.id === 'string' && typeof one.role === 'string'
+      ? [{ id: one.id, role: one.role }]
+      : [],
+  )
 }
 
 /**
@@ -89,10 +100,10 @@ export function stateFrom(
 
 /** Whether the client shows what the thread holds; after a cut stream, or in a tab that slept, not. */
 export function isUpToDate(state: ThreadState, { messages }: RunInput, { has }: Listener): boolean {
-  const shown = (id: string) => state.messages.has(id) || id.endsWith(standInSuffix)
-  for (const raw of messages ?? []) {
-    const { id, role } = raw as { id: string; role: string }
-    if (role === 'assistant' && !shown(id)) return false
+  for (const { id, role } of rawMessages({ messages })) {
+    const owner = role === 'reasoning' ? thinkerOf(id) : id
+    if (role !== 'assistant' && role !== 'reasoning') continue
+    if (!state.messages.has(owner) && !owner.endsWith(standInSuffix)) return false
   }
   for (const run of shownRuns(state)) {
     for (const id of run.messageIds) {

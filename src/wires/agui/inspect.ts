@@ -27,7 +27,15 @@ export async function pastEvents(thread: Thread, threadId: string): Promise<obje
   for (const entry of entries) {
     const { kind, runId = '' } = entry
     if (kind === 'run.queued' && !entry.body.behind && (!telling || telling.over)) {
-      const to = { threadId, runId, protocol: '0', tools: new Set(), has: new Map(), state: null }
+      const to = {
+        threadId,
+        runId,
+        protocol: '0',
+        tools: new Set(),
+        has: new Map(),
+        thoughts: [],
+        state: null,
+      }
       telling = new Telling(to as Listener, thread, runId)
       events.push(telling.started())
     }

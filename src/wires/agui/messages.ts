@@ -15,6 +15,9 @@ export interface AguiMessage {
 /** Reasoning is a message of its own there, so it needs an id of its own. */
 export const reasoningId = (messageId: string) => `${messageId}-reasoning`
 
+/** The message that was thought about. */
+export const thinkerOf = (id: string) => id.replace(/-reasoning$/, '')
+
 export function fromClient(message: ClientMessage): Message | undefined {
   const { id, role, toolCallId } = message
   if (role === 'reasoning' || role === 'activity') return undefined

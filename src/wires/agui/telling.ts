@@ -26,6 +26,8 @@ export interface Listener {
   tools: ReadonlySet<string>
   /** The places of what it has, by the id of a message or of the call that a result is of. */
   has: ReadonlyMap<string, number>
+  /** Thoughts among them. */
+  thoughts: readonly string[]
   /** Its copy of the agent's state. */
   state: unknown
 }
@@ -78,7 +80,9 @@ export class Telling {
     const messages = this.#messages()
     const prefix = commonPrefix(messages, this.#has)
     const cut = prefix === undefined ? [] : [event('MESSAGES_SNAPSHOT', { messages: prefix })]
-    return [this.started(), ...cut, ...this.snapshot(), ...events]
+    const shown = placesOf(messages)
+    const lost = this.#to.thoughts.filter((id) => !shown.has(id))
+    return [this.started(), ...cut, ...this.snapshot(lost), ...events]
   }
 
   piece(piece: Piece): string[] {
