@@ -68,13 +68,13 @@ const middle = (rounds: readonly Round[]): Round => ({
   firsts: [median(rounds.flatMap(({ firsts }) => firsts))],
 })
 
-/** Milliseconds in which a server does what it has put off. */
-const afterwards = 400
+/** Milliseconds in which a server does what it has put off: ours writes its readable files late. */
+const afterwards = 1_600
 
 async function round(server: Measured, load: Load): Promise<Round> {
   const chats = Array.from({ length: load.chats }, () => new Chat(server))
   await Promise.all(chats.map((chat) => speak(chat, load.history / 2, 20)))
-  await sleep(afterwards)
+  await sleep(load.history > 0 ? afterwards : 100)
   const before = await server.usage()
   const firsts = await Promise.all(chats.map((chat) => speak(chat, load.turns, load.deltas)))
   const end = await server.usage()

@@ -123,7 +123,8 @@ export async function withDirectory<T>(use: (path: string) => Promise<T>, root =
   try {
     return await use(path)
   } finally {
-    await rm(path, { recursive: true, force: true })
+    // A server that failed may still be writing: what went wrong with it is what is to be told.
+    await rm(path, { recursive: true, force: true, maxRetries: 5 }).catch(() => {})
   }
 }
 
