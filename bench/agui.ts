@@ -11,6 +11,9 @@ interface Said {
 
 const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
 
+/** Connections that were idle for long may be closed by the server just when they are used. */
+export const hangUp = (): void => agent.destroy()
+
 /** A thread as a client has it: like the real ones it sends all its messages with every run. */
 export class Chat {
   readonly threadId = randomUUID()

@@ -1,4 +1,4 @@
-import { Chat } from './agui.ts'
+import { Chat, hangUp } from './agui.ts'
 import {
   bareServer,
   handrail,
@@ -72,6 +72,7 @@ const middle = (rounds: readonly Round[]): Round => ({
 const afterwards = 1_600
 
 async function round(server: Measured, load: Load): Promise<Round> {
+  hangUp()
   const chats = Array.from({ length: load.chats }, () => new Chat(server))
   await Promise.all(chats.map((chat) => speak(chat, load.history / 2, 20)))
   await sleep(load.history > 0 ? afterwards : 100)
