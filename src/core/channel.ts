@@ -48,6 +48,11 @@ export class Channel {
     if (!this.#closed) this.#leg.thread.tail.push(piece)
   }
 
+  /** How much is written and not under way yet. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   /** Goes out with the next transition, at the latest after this turn of the event loop. */
   write(...drafts: Draft[]): void {
     if (this.#closed) return

@@ -33,8 +33,12 @@ async function listen(events: AsyncIterable<AgentEvent>, { run }: Leg, channel: 
   for await (const event of events) {
     if (event.type === 'piece') channel.piece(event.piece)
     else channel.write(draftOf(event, run.agent))
+    if (channel.waiting >= highWater) await channel.commit()
   }
 }
+
+/** Entries that may wait to be written before the agent has to wait too. */
+const highWater = 256
 
 function draftOf(event: Exclude<AgentEvent, { type: 'piece' }>, agent: string): Draft {
   switch (event.type) {

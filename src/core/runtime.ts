@@ -252,8 +252,18 @@ export function createRuntime(options: RuntimeOptions) {
     },
 
     /** One call of an agent's model outside of any thread; nothing of it is kept. */
-    complete(agent: string, request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent> {
-      return (setups.get(agent) ?? missing(agent)).model.stream(request, signal)
+    async *complete(
+      agent: string,
+      request: ModelRequest,
+      signal: AbortSignal,
+    ): AsyncGenerator<ModelEvent, void, undefined> {
+      const { model } = setups.get(agent) ?? missing(agent)
+      try {
+        yield* model.stream(request, signal)
+      } catch (error) {
+        if (!signal.aborted) log.warn({ agent, err: error }, 'a call outside of threads failed')
+        throw error
+      }
     },
 
     /** For files and inspectors: a thread by its key. */

@@ -3,7 +3,7 @@ import type { Agent } from '../../src/core/agent.ts'
 import { type Gate, gate } from '../support/gate.ts'
 import { serve } from '../support/serve.ts'
 import { types } from './judge.ts'
-import { clients, finished } from './support.ts'
+import { clients, finished, httpClient } from './support.ts'
 
 /** Works in two named steps and shows a plan; stands between them where a gate is. */
 const planner = (stands?: Gate): Agent => ({
@@ -70,4 +70,24 @@ describe.for(clients)('$name', ({ open }) => {
     ])
     expect(joiner.shown()).toEqual(runner.shown())
   })
+})
+
+test('an agent that says more than can be written has to wait', async () => {
+  let ahead = 0
+  const chatty: Agent = {
+    name: 'chatty',
+    async *run(ctx) {
+      const { state } = await server.server.runtime.thread(ctx.threadId)
+      const { seq } = state
+      for (let n = 0; n < 3_000; n++) {
+        yield { type: 'event', name: 'word', value: n }
+        ahead = Math.max(ahead, n - (state.seq - seq))
+      }
+    },
+  }
+  const server = await serve({ agents: [chatty] })
+  const stream = await httpClient(server.url, 't').say('talk')
+  finished(stream)
+  expect(stream.events.filter(({ name }) => name === 'word')).toHaveLength(3_000)
+  expect(ahead).toBeLessThan(600)
 })

@@ -71,8 +71,7 @@ export async function judge({ url, request, response, events, whole }: Recorded)
 /** What only clients of 1.0 are told, and the other dialect could not read. */
 function withoutNews(event: Event): Event {
   const { outcome, ...rest } = event
-  if (outcome?.type !== 'cancelled' && !outcome?.pendingToolCallIds) return event
-  return outcome.type === 'cancelled' ? rest : { ...rest, outcome: { type: outcome.type } }
+  return outcome?.type === 'cancelled' ? rest : event
 }
 
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>

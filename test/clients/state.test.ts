@@ -4,7 +4,7 @@ import { serve } from '../support/serve.ts'
 import { types } from './judge.ts'
 import { clients, httpClient } from './support.ts'
 
-/** A state is told whole where that is shorter than the patch. */
+/** What does not change, and is not told again. */
 const about = 'all that it keeps besides, so that the whole is longer than what changes. '.repeat(5)
 
 /** Counts in its state what it was asked, in two steps, and says the number. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
@@ -78,6 +78,24 @@ test('the files of a chat that waits, was edited, or was deleted say so', async 
   expect(await readJson(`interactions/${id}.json`)).toMatchObject({ status: 'WAITING_APPROVAL' })
   expect(await readJson(`interactions/${old}.json`)).toMatchObject({ superseded: true })
   expect(await readdir(join(data, 'chats'))).toEqual(['c'])
+})
+
+test('files for people that a killed server did not come to are written by the next', async () => {
+  const data = await directory()
+  const first = await startServer({ HANDRAIL_DATA: data, HANDRAIL_DEMO_DELAY_MS: '0' })
+  const said = await chatsClient(first.url).start('c', 'Count to 3')
+  await said.rest()
+  const id = said.response.headers.get('x-interaction-id')!
+  const journal = join(data, 'chats', 'c', 'journal.ndjson')
+  // In the journal, so that nothing of it is left to be moved; its file waits for a quiet moment.
+  await expect.poll(() => readFile(journal, 'utf8').catch(() => '')).toContain('run.completed')
+  await first.kill()
+  const file = join(data, 'chats', 'c', 'interactions', `${id}.json`)
+  await rm(file, { force: true }) // or a slow machine would have had the time
+  const second = await startServer({ HANDRAIL_DATA: data })
+  onTestFinished(() => second.kill())
+  const read = async () => JSON.parse(await readFile(file, 'utf8').catch(() => '{}'))
+  await expect.poll(read, { timeout: 10_000 }).toMatchObject({ id, status: 'COMPLETED' })
 })
 
 test('after a restart every chat is as it was, and goes on (I1)', async () => {

@@ -12,7 +12,7 @@ const quiet = 1_000
 
 /** Writes the files that people look at. They are never read back, so nothing waits for them. */
 export class Describer {
-  describe: Describe | undefined
+  #describe: Describe | undefined
   readonly #log: Log
   readonly #folderOf: (threadId: string) => string | undefined
   readonly #due = new Map<string, Set<string>>()
@@ -26,8 +26,15 @@ export class Describer {
     this.#folderOf = folderOf
   }
 
+  /** `due` is what an earlier process may not have come to: its files are written first. */
+  begin(describe: Describe, due: Map<string, Set<string>>): void {
+    this.#describe = describe
+    for (const [threadId, runIds] of due) this.add(threadId, [...runIds])
+    due.clear()
+  }
+
   add(threadId: string, runIds: readonly string[]): void {
-    if (!this.describe) return
+    if (!this.#describe) return
     const due = this.#due.get(threadId) ?? new Set()
     for (const runId of runIds) due.add(runId)
     this.#due.set(threadId, due)
@@ -54,7 +61,7 @@ export class Describer {
       this.#due.delete(threadId)
       if (this.#folderOf(threadId) === undefined) continue // erased since
       try {
-        const files = (await this.describe?.(threadId, [...runIds])) ?? {}
+        const files = (await this.#describe?.(threadId, [...runIds])) ?? {}
         for (const [path, value] of Object.entries(files)) {
           this.#writing = this.#write(threadId, path, value)
           await this.#writing

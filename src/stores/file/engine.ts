@@ -53,14 +53,15 @@ export async function openEngine(options: FileStoreOptions) {
   const chats = new Chats(at('chats'), tools, (threadId) => leases.live(threadId))
   const index = new IndexFile(at('index/threads.ndjson'), tools)
   const segments = await segmentsOf(at('log'))
-  leases.enter((await recover({ directory, tools, tables, chats, index }, segments)) + 1)
+  const { epoch, moved } = await recover({ directory, tools, tables, chats, index }, segments)
+  leases.enter(epoch + 1)
 
   const commitLog = new CommitLog(at('log'), segments, tools)
   await commitLog.rotate(leases.epoch)
   const describer = new Describer(log, (threadId) =>
     tables.rows.has(threadId) ? chats.folderOf(threadId) : undefined,
   )
-  describer.describe = options.describe
+  if (options.describe) describer.begin(options.describe, moved)
   const directories = { chatsDirectory: at('chats') }
   const keeper = new Keeper({ tools, chats, tables, index, commitLog, describer, ...directories })
   const upkeep = new Upkeep({
@@ -76,7 +77,7 @@ export async function openEngine(options: FileStoreOptions) {
   })
   health.onFailure = (error) => writer.stop(unavailable(error))
   upkeep.schedule()
-  return { tables, leases, chats, commitLog, describer, keeper, upkeep, writer, health }
+  return { tables, leases, chats, commitLog, describer, moved, keeper, upkeep, writer, health }
 }
 
 /** Remembers a sync that failed: the system may have dropped what was written, and says so once. */

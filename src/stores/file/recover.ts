@@ -27,10 +27,11 @@ interface Replayed {
 }
 
 /**
- * Brings the tables and journals to where the log ends; the last epoch. Only reading, except for
- * unfinished ends that are cut off: to be killed here and start again changes nothing.
+ * Brings the tables and journals to where the log ends. Only reading, except for unfinished ends
+ * that are cut off: to be killed here and start again changes nothing. Gives the last epoch, and the
+ * runs whose entries are in their journals, but perhaps not yet in the files that people look at.
  */
-export async function recover(parts: Parts, segments: readonly number[]): Promise<number> {
+export async function recover(parts: Parts, segments: readonly number[]): Promise<Recovered> {
   const folders = readdir(join(parts.directory, 'chats')) // while the index is read
   await parts.index.load(parts.tables)
   await adoptUnknown(await folders, parts)
@@ -41,8 +42,17 @@ export async function recover(parts: Parts, segments: readonly number[]): Promis
     else if (record.kind === 'epoch') epoch = Math.max(epoch, record.epoch)
     else replay(record, threads, parts)
   }
-  await forEachOf(threads, ([threadId, thread]) => restore(threadId, thread, parts))
-  return epoch
+  const moved = new Map<string, Set<string>>()
+  await forEachOf(threads, async ([threadId, thread]) => {
+    const runIds = await restore(threadId, thread, parts)
+    if (runIds.size > 0) moved.set(threadId, runIds)
+  })
+  return { epoch, moved }
+}
+
+interface Recovered {
+  epoch: number
+  moved: Map<string, Set<string>>
 }
 
 function replay(
@@ -68,21 +78,26 @@ function replay(
   }
 }
 
-/** Gives a journal the entries that only the log has. */
-async function restore(threadId: string, thread: Replayed, parts: Parts): Promise<void> {
+/** Gives a journal the entries that only the log has; the runs of those it had already. */
+async function restore(threadId: string, thread: Replayed, parts: Parts): Promise<Set<string>> {
   const { chats } = parts
+  const had = new Set<string>()
   try {
     if (thread.erased) {
       chats.forget(threadId) // whatever was wrong with it
       chats.erased.add(threadId)
     }
-    if (thread.erased && thread.lines.length === 0 && thread.damage.length === 0) return
+    if (thread.erased && thread.lines.length === 0 && thread.damage.length === 0) return had
     const journal = thread.erased ? chats.create(threadId) : await chats.get(threadId)
     for (const line of thread.lines) {
       const read = decodeEntry(line)
       if (!read || read.entry.seq > journal.lastSeq + 1) throw new RuntimeError('thread_damaged')
-      if (read.entry.seq <= journal.lastSeq) continue
-      journal.push(line, read.marks, read.entry.runId)
+      const { runId } = read.entry
+      if (read.entry.seq <= journal.lastSeq) {
+        if (runId !== undefined) had.add(runId)
+        continue
+      }
+      journal.push(line, read.marks, runId)
       chats.waiting.add(journal)
     }
     if (thread.damage.length > 0) throw new RuntimeError('thread_damaged')
@@ -91,6 +106,7 @@ async function restore(threadId: string, thread: Replayed, parts: Parts): Promis
     await setAside(threadId, thread, parts)
     chats.close(threadId, error)
   }
+  return had
 }
 
 /** The log will be dropped; what it has of a damaged chat is kept beside it for whoever repairs it. */

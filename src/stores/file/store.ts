@@ -38,7 +38,7 @@ function storeOf(
   clock: Clock,
   unlock: () => Promise<void>,
 ): Store & FileStoreExtras {
-  const { tables, chats, leases, writer, keeper, describer, health } = engine
+  const { tables, chats, leases, writer, keeper, describer, moved, health } = engine
   let closing: Promise<void> | undefined
 
   return {
@@ -103,7 +103,7 @@ function storeOf(
 
     sync: () => keeper.flush(),
     onDescribe(describe) {
-      describer.describe = describe
+      describer.begin(describe, moved)
     },
     get failed() {
       return health.failed
