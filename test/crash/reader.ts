@@ -20,7 +20,7 @@ export class Screen {
         this.#grow(`output ${data.id}`, data.delta)
         return
       case 'retracted':
-        for (const kind of ['text', 'reasoning']) {
+        for (const kind of ['text', 'reasoning', 'output']) {
           for (const gone of data.ids) this.open.delete(`${kind} ${gone}`)
         }
         if (data.why === 'resent') return // said to this reader alone
