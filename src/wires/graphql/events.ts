@@ -1,0 +1,63 @@
+/**
+ * What a response is made of, in the words of CopilotKit's runtime: a telling makes them from the
+ * journal, the encoder and the executor make responses of them.
+ */
+export type RuntimeEvent =
+  | { type: 'TextMessageStart'; messageId: string; parentMessageId?: string; at: number }
+  | { type: 'TextMessageContent'; messageId: string; content: string }
+  /** `failed`: why it is not whole. `retracted`: nothing of it stands. */
+  | { type: 'TextMessageEnd'; messageId: string; failed?: string; retracted?: true }
+  | {
+      type: 'ActionExecutionStart'
+      actionExecutionId: string
+      actionName: string
+      parentMessageId?: string
+      at: number
+    }
+  | { type: 'ActionExecutionArgs'; actionExecutionId: string; args: string }
+  | { type: 'ActionExecutionEnd'; actionExecutionId: string; failed?: string; retracted?: true }
+  | {
+      type: 'ActionExecutionResult'
+      actionExecutionId: string
+      actionName: string
+      result: string
+      at: number
+    }
+  | {
+      type: 'AgentStateMessage'
+      id: string
+      threadId: string
+      agentName: string
+      nodeName: string
+      runId: string
+      active: boolean
+      running: boolean
+      /** JSON text of an object. */
+      state: string
+      at: number
+    }
+  /** `value` is JSON text, or plain text. */
+  | { type: 'MetaEvent'; name: 'LangGraphInterruptEvent'; value: string }
+  /** The last one. */
+  | { type: 'ResponseEnd'; status: ResponseStatus }
+
+export type ResponseStatus =
+  | { code: 'Success' }
+  | {
+      code: 'Failed'
+      reason: 'GUARDRAILS_VALIDATION_FAILED' | 'MESSAGE_STREAM_INTERRUPTED' | 'UNKNOWN_ERROR'
+      details: object
+    }
+
+/** An answer to `generateCopilotResponse`: its head, and its events as they come. */
+export interface Generated {
+  threadId: string
+  runId: string | null
+  extensions: Extensions | null
+  /** Batches in order, each as large as what waits; an empty one is a sign of life. Ends after `ResponseEnd`. */
+  events(signal: AbortSignal): AsyncIterable<readonly RuntimeEvent[]>
+}
+
+export interface Extensions {
+  openaiAssistantAPI?: { runId?: string | null; threadId?: string | null } | null
+}
