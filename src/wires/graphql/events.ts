@@ -1,3 +1,5 @@
+import type { MessageRole } from './shapes.ts'
+
 /**
  * What a response is made of, in the words of CopilotKit's runtime: a telling makes them from the
  * journal, the encoder and the executor make responses of them.
@@ -38,8 +40,26 @@ export type RuntimeEvent =
     }
   /** `value` is JSON text, or plain text. */
   | { type: 'MetaEvent'; name: 'LangGraphInterruptEvent'; value: string }
+  | {
+      type: 'MetaEvent'
+      name: 'CopilotKitLangGraphInterruptEvent'
+      data: { value: string; messages: WholeMessage[] }
+    }
   /** The last one. */
   | { type: 'ResponseEnd'; status: ResponseStatus }
+
+/** Messages that come whole, inside of an interrupt. */
+export type WholeMessage =
+  | { type: 'text'; id: string; content: string; role: MessageRole; at: number }
+  | { type: 'action'; id: string; name: string; args: string; parentMessageId?: string; at: number }
+  | {
+      type: 'result'
+      id: string
+      actionExecutionId: string
+      actionName: string
+      result: string
+      at: number
+    }
 
 export type ResponseStatus =
   | { code: 'Success' }
