@@ -1,4 +1,4 @@
-import type { MessageRole } from './shapes.ts'
+import type { Extensions, MessageRole } from './shapes.ts'
 
 /**
  * What a response is made of, in the words of CopilotKit's runtime: a telling makes them from the
@@ -76,8 +76,4 @@ export interface Generated {
   extensions: Extensions | null
   /** Batches in order, each as large as what waits; an empty one is a sign of life. Ends after `ResponseEnd`. */
   events(signal: AbortSignal): AsyncIterable<readonly RuntimeEvent[]>
-}
-
-export interface Extensions {
-  openaiAssistantAPI?: { runId?: string | null; threadId?: string | null } | null
 }

@@ -1,5 +1,3 @@
-import type { Extensions } from './events.ts'
-
 /** The inputs of the contract, as GraphQL has checked and coerced them. */
 type Maybe<T> = T | null | undefined
 export type MessageRole = 'assistant' | 'developer' | 'system' | 'tool' | 'user'
@@ -110,4 +108,8 @@ export interface LoadedState {
 
 export interface AvailableAgents {
   agents: { id: string; name: string; description: string }[]
+}
+
+export interface Extensions {
+  openaiAssistantAPI?: { runId?: string | null; threadId?: string | null } | null
 }
