@@ -5,9 +5,9 @@ import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { type AskRecord, emptyState, ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
+import { openAsks } from '../asks.ts'
 import { json } from '../http.ts'
 import { answersIn } from './answers.ts'
-import { openAsks } from './asks.ts'
 import { custom, event } from './events.ts'
 import {
   clientList,
