@@ -28,7 +28,7 @@ export function textMessage(event: Event<'TextMessageStart'>, { pieces, status }
     createdAt: new Date(event.at),
     status,
     content: () => pieces.read(),
-    role: 'assistant',
+    role: event.role ?? 'assistant',
     parentMessageId: event.parentMessageId,
   }
 }

@@ -72,7 +72,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     if (forged !== undefined) throw unknownResult(forged)
     const why = refusal(data, news.said)
     if (why !== undefined) return refused(one, why)
-    const to = listenerOf(one, state)
+    const to = listenerOf(one)
     const decisions = answersIn(state, data, news)
     const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
     if (news.said.length > 0 && onlyCalls && !isBlocked(state, to)) return await say(one, news, to)
@@ -106,7 +106,8 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     })
     if (!begun.fresh) return await join(one, begun.thread, to, begun.runId)
     const { firstSeq } = begun.thread.state.runs.get(begun.runId)!
-    return tell(one, begun.thread, begun.runId, to, firstSeq - 1)
+    const lacks = busy !== undefined || undefined // what goes before this is not told to it
+    return tell(one, begun.thread, begun.runId, to, firstSeq - 1, lacks)
   }
 
   /** What the client lacks of the run that is at work, or was last. */
@@ -119,9 +120,16 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     return tell(one, thread, run.runId, to, run.firstSeq - 1)
   }
 
-  function tell(one: Said, thread: Thread, runId: string, to: Listener, after: number) {
+  function tell(
+    one: Said,
+    thread: Thread,
+    runId: string,
+    to: Listener,
+    after: number,
+    lacks = !isUpToDate(thread.state, one.data, to, runId),
+  ) {
     const { caller, threadId } = one
-    const telling = new Telling(to, thread, runId)
+    const telling = new Telling(to, thread, runId, lacks)
     return answered(one, runId, (signal) => {
       const left = () => {
         if (!telling.over) stopping.left(caller, threadId, runId, thread.state.seq)
@@ -131,14 +139,12 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     })
   }
 
-  function listenerOf({ data, threadId }: Said, state: ThreadState): Listener {
+  function listenerOf({ data, threadId }: Said): Listener {
     const name = data.agentSession?.agentName
     const tools = new Set(offered(data).map((one) => one.name))
     const own = find(name).tools.map((one) => one.name)
     const hidden = new Set(own.filter((one) => tools.has(one)))
-    const has = idsIn(data.messages)
-    const upToDate = isUpToDate(state, data, has, hidden)
-    return { threadId, agent: name, tools, hidden, has, upToDate }
+    return { threadId, agent: name, tools, hidden, has: idsIn(data.messages) }
   }
 
   return {
@@ -203,18 +209,17 @@ function isBlocked(state: ThreadState, { tools, has }: Listener): boolean {
 const isCall = (state: ThreadState, askId: string): boolean =>
   state.asks.get(askId)?.ask.kind === 'client_tool'
 
-/** Whether the client has all that is shown of the thread, and nothing that is not. */
+/** Whether the client has all that is shown of the thread but this run, and nothing that is not. */
 function isUpToDate(
   state: ThreadState,
   data: GenerateInput,
-  has: ReadonlySet<string>,
-  hidden: ReadonlySet<string>,
+  { has, hidden }: Listener,
+  runId: string,
 ): boolean {
-  if (state.runs.size === 0) return true
   for (const { id, textMessage } of data.messages)
     if (textMessage?.role === 'assistant' && !state.messages.has(id)) return false
   return whatIsShown(state).every((one) => {
-    if (!('message' in one)) return true
+    if (!('message' in one) || one.runId === runId) return true
     const { message } = one
     if (message.role === 'tool')
       return hidden.has(message.name ?? '') || has.has(resultId(message.callId ?? ''))

@@ -20,8 +20,6 @@ export interface Listener {
   hidden: ReadonlySet<string>
   /** Ids of what it has. */
   has: ReadonlySet<string>
-  /** It shows what the thread holds. */
-  upToDate: boolean
 }
 
 interface Open {
@@ -39,14 +37,17 @@ export class Telling {
   readonly runId: string
   readonly #to: Listener
   readonly #thread: Thread
+  /** It lacks something else than this run: at the end it is given all there is. */
+  readonly #lacks: boolean
   readonly #open = new Map<string, Open>()
   #node = ''
   #stays = true
   /** The last event was made. */
   over = false
 
-  constructor(to: Listener, thread: Thread, runId: string) {
+  constructor(to: Listener, thread: Thread, runId: string, lacks: boolean) {
     this.#to = to
+    this.#lacks = lacks
     this.#thread = thread
     this.runId = runId
   }
@@ -215,8 +216,8 @@ export class Telling {
 
   /** The state at the end; to a client that lacks something, with all that the thread holds. */
   #last(entry: Known): RuntimeEvent[] {
-    const { upToDate, agent } = this.#to
-    if (!upToDate && entry.kind === 'run.completed')
+    const { agent } = this.#to
+    if (this.#lacks && entry.kind === 'run.completed')
       return this.#state(entry, false, { messages: toClient(this.#thread.state) })
     const silent = this.#node === '' && this.#shared(this.#run?.agent ?? '') === undefined
     return agent === undefined || silent ? [] : this.#state(entry, false)
