@@ -1,0 +1,107 @@
+import pg from 'pg'
+import { outcomeOf, Silence } from './problems.ts'
+
+export interface DatabaseOptions {
+  url?: string
+  /** A pool that somebody else made, and will end. */
+  pool?: pg.Pool
+  /** Connections at most. */
+  connections?: number
+  /** Milliseconds after which a statement is given up, by Postgres and, a little later, by us. */
+  statementLimit?: number
+}
+
+/** Milliseconds to come by a connection: less than core waits for a write. */
+const connectLimit = 3_000
+/** Postgres should be first to give up: then it is known that nothing happened. */
+const patience = 500
+
+type Row = Record<string, unknown>
+
+/** Numbers are numbers: none of ours exceeds 2^53. */
+const types = {
+  getTypeParser: ((id: number, format?: 'text') =>
+    id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format)) as never,
+}
+
+/** Connections, and one statement at a time on each of them. */
+export class Database {
+  readonly #pool: pg.Pool
+  readonly #isOurs: boolean
+  readonly #limit: number
+
+  constructor({ url, pool, connections = 10, statementLimit = 4_000 }: DatabaseOptions) {
+    this.#limit = statementLimit + patience
+    this.#isOurs = pool === undefined
+    this.#pool =
+      pool ??
+      new pg.Pool({
+        connectionString: url,
+        max: connections,
+        connectionTimeoutMillis: connectLimit,
+        statement_timeout: statementLimit,
+        keepAlive: true,
+        application_name: 'handrail',
+      })
+    this.#pool.on('error', ignore) // an idle connection broke: the pool makes another
+  }
+
+  /** A connection of its own; `release(true)` throws it away. */
+  async connect(): Promise<pg.PoolClient> {
+    const client = await this.#pool.connect()
+    if (!client.listeners('error').includes(ignore)) client.on('error', ignore)
+    return client
+  }
+
+  /** One statement on that connection, which is gone if this rejects with what is no SQL error. */
+  async on<T extends Row>(client: pg.PoolClient, text: string, values: unknown[]): Promise<T[]> {
+    let timer: NodeJS.Timeout | undefined
+    const silence = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Silence()), this.#limit)
+    })
+    let broken = true
+    try {
+      const answered = client.query<T>({ text, values, types })
+      answered.catch(ignore) // of a connection that was thrown away meanwhile
+      const { rows } = await Promise.race([answered, silence])
+      broken = false
+      return rows
+    } catch (error) {
+      broken = outcomeOf(error) === 'unknown'
+      throw error
+    } finally {
+      clearTimeout(timer)
+      client.release(broken)
+    }
+  }
+
+  /** A statement that may be made twice: a connection that broke since it was last used is no failure. */
+  async query<T extends Row>(text: string, values: unknown[] = []): Promise<T[]> {
+    const client = await this.connect()
+    try {
+      return await this.on<T>(client, text, values)
+    } catch (error) {
+      if (outcomeOf(error) === 'undone' || error instanceof Silence) throw error
+      return await this.on<T>(await this.connect(), text, values)
+    }
+  }
+
+  /** A connection for a while, with no limit of time. */
+  async borrow<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.connect()
+    let broken = true
+    try {
+      const result = await use(client)
+      broken = false
+      return result
+    } finally {
+      client.release(broken)
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isOurs) await this.#pool.end()
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,85 @@
+import { RuntimeError } from '../../core/errors.ts'
+import type { AskQuery, AskRow, Page, ThreadQuery, ThreadRow } from '../../core/store.ts'
+import type { Database } from './database.ts'
+import { askOf, type Found, threadOf } from './rows.ts'
+import type { Statements } from './statements.ts'
+import { keyOf, pack } from './text.ts'
+
+/** Pages of threads and asks. A cursor is the key of a page's last row, so new rows shift nothing. */
+export function lists(database: Database, sql: Statements) {
+  return {
+    async threads(query: ThreadQuery): Promise<Page<ThreadRow>> {
+      const after = decode(query.cursor, 'newest', 1)
+      const where = new Where()
+      where.is('tenant', keyOf(query.tenant))
+      where.is('owner', keyOf(query.owner))
+      where.is('archived', query.archived)
+      where.is('agent', query.agent === undefined ? undefined : pack(query.agent))
+      where.beyond('(updated_at, thread_id) <', after)
+      const text = sql.threads(where.text, where.add(most(query.limit) + 1))
+      const found = await database.query<Found>(text, where.values)
+      const keyOfRow = (row: ThreadRow) => ['newest', row.updatedAt, row.threadId]
+      return pageOf(found.map(threadOf), query.limit, keyOfRow)
+    },
+
+    async asks(query: AskQuery): Promise<Page<AskRow>> {
+      const after = decode(query.cursor, 'soonest', 2)
+      const where = new Where()
+      where.is('tenant', keyOf(query.tenant))
+      where.is('owner', query.owner === undefined ? undefined : keyOf(query.owner))
+      // Spelled out, because Postgres takes the index of pending ones only for this very word.
+      if (query.state === 'pending') where.parts.push("state = 'pending'")
+      else where.is('state', query.state)
+      where.beyond('(deadline, ask_id, thread_id) >', after)
+      const text = sql.asks(where.text, where.add(most(query.limit) + 1))
+      const found = await database.query<Found>(text, where.values)
+      const keyOfRow = (ask: AskRow) => ['soonest', ask.deadline, ask.askId, ask.threadId]
+      return pageOf(found.map(askOf), query.limit, keyOfRow)
+    },
+  }
+}
+
+/** Conditions and their parameters. */
+class Where {
+  readonly parts: string[] = []
+  readonly values: unknown[] = []
+
+  get text(): string {
+    return this.parts.join(' AND ')
+  }
+
+  add(value: unknown): string {
+    return `$${this.values.push(value)}`
+  }
+
+  is(column: string, value: unknown): void {
+    if (value !== undefined) this.parts.push(`${column} = ${this.add(value)}`)
+  }
+
+  beyond(comparison: string, key: readonly (number | string)[] | undefined): void {
+    if (key) this.parts.push(`${comparison} (${key.map((part) => this.add(part)).join(', ')})`)
+  }
+}
+
+const most = (limit: number) => Math.min(Math.max(0, limit), 1_000_000)
+
+/** One row more than wanted was asked for: it says whether there is a next page. */
+function pageOf<Row>(found: Row[], limit: number, keyOfRow: (row: Row) => unknown[]): Page<Row> {
+  const rows = found.slice(0, most(limit))
+  const last = rows.at(-1)
+  if (last === undefined || found.length <= rows.length) return { rows }
+  return { rows, next: Buffer.from(JSON.stringify(keyOfRow(last))).toString('base64url') }
+}
+
+function decode(cursor: string | undefined, order: string, names: number) {
+  if (cursor === undefined) return undefined
+  try {
+    const [made, at, ...rest] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    const strings = rest.length === names && rest.every((part: unknown) => typeof part === 'string')
+    if (made === order && Number.isFinite(at) && strings) {
+      const safe = Math.max(-(2 ** 53), Math.min(2 ** 53, Math.trunc(at)))
+      return [safe, ...rest.map(keyOf)] as (number | string)[]
+    }
+  } catch {}
+  throw new RuntimeError('invalid_cursor', undefined, { field: 'cursor' })
+}
