@@ -14,10 +14,10 @@ import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
 import { fileSpool } from './lib/spool.ts'
 import { demoModel } from './models/demo.ts'
+import { openStore } from './open-store.ts'
 import { localQueue } from './queue/local/queue.ts'
 import { createServer } from './server.ts'
 import type { Settings } from './settings.ts'
-import { fileStore } from './stores/file/store.ts'
 import { builtInTools } from './tools/index.ts'
 import { aguiWire } from './wires/agui/wire.ts'
 import { readable } from './wires/chats/readable.ts'
@@ -31,8 +31,7 @@ import { Heartbeats } from './wires/sse.ts'
 export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
   const log = pino({ level: config.logLevel })
   const crash = crashAt(config.crash)
-  const { segmentBytes } = config
-  const store = await fileStore({ directory: config.data, clock, log, crash, segmentBytes })
+  const store = await openStore(config, { clock, log, crash })
   const runtime = createRuntime({
     store,
     bus: localBus(),
@@ -48,7 +47,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     plainIds: config.apiKeys.size === 0,
     ...(settings.retry && { retry: settings.retry }),
   })
-  store.onDescribe((threadId, runIds) => readable(runtime, threadId, runIds))
+  store.onDescribe?.((threadId, runIds) => readable(runtime, threadId, runIds))
 
   const heartbeats = new Heartbeats(config.heartbeat)
   const basePaths = [...new Set([config.basePath, '/api/copilotkit'])]

@@ -24,6 +24,7 @@ describe('configuration', () => {
     ['HANDRAIL_HITL', 'maybe'],
     ['HANDRAIL_API_KEYS', 'short=ann'],
     ['HANDRAIL_MAX_BODY', '-1'],
+    ['DATABASE_URL', 'mysql://localhost/x'],
   ])('%s=%s is one sentence that names it', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError)
     expect(() => readConfig({ [name]: value })).toThrow(name)

@@ -9,6 +9,8 @@ export interface Config {
   host: string
   data: string
   spool: string
+  /** Where Postgres is; without it the store is files in `data`. */
+  database: { url: string; schema: string; connections: number } | undefined
   logLevel: string
   /** A file that exports agents, tools and policy. */
   configFile: string | undefined
@@ -43,6 +45,12 @@ const schema = z.object({
   HOST: z.string().min(1).optional(),
   HANDRAIL_DATA: z.string().min(1).default('./data'),
   HANDRAIL_SPOOL: z.string().min(1).optional(),
+  DATABASE_URL: z
+    .string()
+    .regex(/^postgres(ql)?:\/\//, 'must look like postgresql://user:password@host:5432/database')
+    .optional(),
+  HANDRAIL_DATABASE_SCHEMA: z.string().min(1).max(63).default('handrail'),
+  HANDRAIL_DATABASE_CONNECTIONS: whole(10, 2),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   HANDRAIL_CONFIG: z.string().min(1).optional(),
   HANDRAIL_API_KEYS: z.string().default(''),
@@ -91,6 +99,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     host,
     data: resolve(read.HANDRAIL_DATA),
     spool: read.HANDRAIL_SPOOL ?? join(tmpdir(), 'handrail-spool'),
+    database: read.DATABASE_URL === undefined ? undefined : databaseOf(read.DATABASE_URL, read),
     logLevel: read.LOG_LEVEL,
     configFile: read.HANDRAIL_CONFIG,
     apiKeys,
@@ -117,6 +126,12 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     crash: read.HANDRAIL_CRASH,
   })
 }
+
+const databaseOf = (url: string, read: z.infer<typeof schema>) => ({
+  url,
+  schema: read.HANDRAIL_DATABASE_SCHEMA,
+  connections: read.HANDRAIL_DATABASE_CONNECTIONS,
+})
 
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)

@@ -50,7 +50,7 @@ describe('bad input is refused by name and leaves no trace', () => {
       await new Promise<void>((resolve) => {
         thread.listen(({ kind }) => kind === 'run.waiting' && resolve())
       })
-    await server.store.sync()
+    await server.store.sync?.()
     close = async () => {
       await server.close()
       await directory.remove()
@@ -278,7 +278,7 @@ describe('ids that look dangerous are only ids', () => {
       chats: { id: string }[]
     }
     expect(chats.map((chat) => chat.id).sort()).toEqual([...ids].sort())
-    await server.server.store.sync()
+    await server.server.store.sync?.()
     const folders = await readdir(join(server.data, 'chats'))
     expect(folders).toHaveLength(ids.length)
     for (const folder of folders) expect(relative('.', folder)).not.toMatch(/^\.\.|\//)

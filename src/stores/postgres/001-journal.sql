@@ -153,6 +153,7 @@ BEGIN
 END $$;
 
 -- Transitions of several threads, each written whole or refused, in their order. One round trip.
+-- Several of them wait for nobody's lock: a thread that is locked is 'busy', to be tried alone.
 CREATE FUNCTION append(attempt_id bigint, transitions json)
 RETURNS TABLE (first_seq bigint, refused text, place integer, actual text)
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
@@ -160,23 +161,28 @@ DECLARE
   t record;
   thread threads;
   known boolean;
+  several boolean := json_array_length(transitions) > 1;
+  busy text[] := '{}';
   long_names jsonb;
 BEGIN
   PERFORM begin_attempt(attempt_id);
-  -- Everyone locks in the same order, so that two batches cannot wait for each other.
-  IF json_array_length(transitions) > 1 THEN
-    PERFORM FROM threads
-      WHERE thread_id IN (SELECT value->>'thread' FROM json_array_elements(transitions))
-      ORDER BY thread_id FOR NO KEY UPDATE;
-  END IF;
   FOR t IN
     SELECT * FROM json_to_recordset(transitions) AS (
       thread text, creates boolean, fence bigint, expected json, entries json, columns json,
       facts json, dropped_facts text[], timers json, dropped_timers text[], asks json)
   LOOP
     first_seq := NULL; refused := NULL; place := NULL; actual := NULL;
-    SELECT * INTO thread FROM threads WHERE thread_id = t.thread FOR NO KEY UPDATE;
-    known := FOUND;
+    IF several THEN
+      SELECT * INTO thread FROM threads WHERE thread_id = t.thread
+        AND t.thread <> ALL (busy) FOR NO KEY UPDATE SKIP LOCKED;
+      IF NOT FOUND AND EXISTS (SELECT FROM threads WHERE thread_id = t.thread) THEN
+        busy := busy || t.thread; -- also for those that come after it
+        refused := 'busy'; RETURN NEXT; CONTINUE;
+      END IF;
+    ELSE
+      SELECT * INTO thread FROM threads WHERE thread_id = t.thread FOR NO KEY UPDATE;
+    END IF;
+    known := thread.thread_id IS NOT NULL;
     -- `creates` is null unless the first entry creates a thread, and false if its row is not whole.
     IF NOT known AND t.creates IS NOT TRUE THEN
       refused := 'thread_not_found'; RETURN NEXT; CONTINUE;

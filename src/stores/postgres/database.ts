@@ -1,6 +1,11 @@
 import pg from 'pg'
 import { outcomeOf, Silence } from './problems.ts'
 
+export interface Log {
+  info(details: object, message: string): void
+  warn(details: object, message: string): void
+}
+
 export interface DatabaseOptions {
   url?: string
   /** A pool that somebody else made, and will end. */
@@ -9,6 +14,7 @@ export interface DatabaseOptions {
   connections?: number
   /** Milliseconds after which a statement is given up, by Postgres and, a little later, by us. */
   statementLimit?: number
+  log?: Log
 }
 
 /** Milliseconds to come by a connection: less than core waits for a write. */
@@ -26,31 +32,38 @@ const types = {
 
 /** Connections, and one statement at a time on each of them. */
 export class Database {
-  readonly #pool: pg.Pool
-  readonly #isOurs: boolean
+  #pool: pg.Pool
+  readonly #given: pg.Pool | undefined
+  readonly #settings: pg.PoolConfig
   readonly #limit: number
+  readonly #log: Log | undefined
+  #away = false
 
-  constructor({ url, pool, connections = 10, statementLimit = 4_000 }: DatabaseOptions) {
+  constructor({ url, pool, connections = 10, statementLimit = 4_000, log }: DatabaseOptions) {
+    this.#log = log
     this.#limit = statementLimit + patience
-    this.#isOurs = pool === undefined
-    this.#pool =
-      pool ??
-      new pg.Pool({
-        connectionString: url,
-        max: connections,
-        connectionTimeoutMillis: connectLimit,
-        statement_timeout: statementLimit,
-        keepAlive: true,
-        application_name: 'handrail',
-      })
-    this.#pool.on('error', ignore) // an idle connection broke: the pool makes another
+    this.#given = pool
+    this.#settings = {
+      connectionString: url,
+      max: connections,
+      connectionTimeoutMillis: connectLimit,
+      statement_timeout: statementLimit,
+      keepAlive: true,
+      application_name: 'handrail',
+    }
+    this.#pool = pool ?? this.#newPool()
   }
 
   /** A connection of its own; `release(true)` throws it away. */
   async connect(): Promise<pg.PoolClient> {
-    const client = await this.#pool.connect()
-    if (!client.listeners('error').includes(ignore)) client.on('error', ignore)
-    return client
+    try {
+      const client = await this.#pool.connect()
+      if (!client.listeners('error').includes(ignore)) client.on('error', ignore)
+      return client
+    } catch (error) {
+      this.#tell(error)
+      throw error
+    }
   }
 
   /** One statement on that connection, which is gone if this rejects with what is no SQL error. */
@@ -65,9 +78,12 @@ export class Database {
       answered.catch(ignore) // of a connection that was thrown away meanwhile
       const { rows } = await Promise.race([answered, silence])
       broken = false
+      this.#tell()
       return rows
     } catch (error) {
       broken = outcomeOf(error) === 'unknown'
+      if (broken) this.#tell(error)
+      if (error instanceof Silence) this.#startAfresh()
       throw error
     } finally {
       clearTimeout(timer)
@@ -100,7 +116,28 @@ export class Database {
   }
 
   async close(): Promise<void> {
-    if (this.#isOurs) await this.#pool.end()
+    if (!this.#given) await this.#pool.end()
+  }
+
+  /** One connection that hears nothing is seldom alone: the idle ones may be as dead. */
+  #startAfresh(): void {
+    if (this.#given) return
+    this.#pool.end().catch(ignore) // those in use end when they are given back
+    this.#pool = this.#newPool()
+  }
+
+  #newPool(): pg.Pool {
+    const pool = new pg.Pool(this.#settings)
+    pool.on('error', ignore) // an idle connection broke: the pool makes another
+    return pool
+  }
+
+  /** Once when it goes, and once when it is back. */
+  #tell(error?: unknown): void {
+    if (this.#away === (error !== undefined)) return
+    this.#away = error !== undefined
+    if (this.#away) this.#log?.warn({ err: error }, 'Postgres is away')
+    else this.#log?.info({}, 'Postgres is back')
   }
 }
 

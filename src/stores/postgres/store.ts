@@ -137,7 +137,8 @@ function refusal({ refused, place, actual }: Verdict, facts: string[] = []): Run
     return new RuntimeError('journal_conflict', 'Another driver has taken this thread.', {
       data: { fence: Number(actual) },
     })
-  if (refused !== 'fact') return new RuntimeError(refused ?? 'internal')
+  if (refused === 'thread_not_found' || refused === 'thread_exists')
+    return new RuntimeError(refused)
   const fact = facts[place! - 1]
   return new RuntimeError('journal_conflict', `The fact ${fact} has changed.`, {
     data: { fact, actual: actual === null ? null : unpack(actual) },

@@ -9,7 +9,7 @@ import type { Erasure, Transition } from './transition.ts'
 /** What Postgres says of one transition or erasure. */
 export interface Verdict {
   first_seq: number | null
-  refused: 'thread_not_found' | 'thread_exists' | 'fence' | 'fact' | null
+  refused: 'thread_not_found' | 'thread_exists' | 'fence' | 'fact' | 'busy' | null
   place: number | null
   actual: string | null
 }
@@ -20,6 +20,8 @@ interface Waiting {
   change: Change
   /** What it must not be overtaken on: its thread, and the name it takes. */
   keys: string[]
+  /** Not in one statement with others. */
+  alone: boolean
   bytes: number
   /** By the monotonic clock; afterwards the caller no longer waits for an answer that means no. */
   until: number
@@ -66,7 +68,8 @@ export class Writer {
     return new Promise<Verdict>((resolve, reject) => {
       const until = systemClock.monotonic() + turnLimit
       this.#open++
-      this.#wait([{ change, keys, bytes, until, resolve, reject }])
+      const alone = 'erase' in change
+      this.#wait([{ change, keys, alone, bytes, until, resolve, reject }])
     })
   }
 
@@ -84,6 +87,7 @@ export class Writer {
   }
 
   #wait(items: Waiting[], first = false): void {
+    if (items.length === 0) return
     if (first) this.#waiting.unshift(...items)
     else this.#waiting.push(...items)
     for (const { bytes } of items) this.#bytes += bytes
@@ -118,7 +122,7 @@ export class Writer {
     const blocked = new Set(this.#busy.keys())
     let bytes = 0
     for (const [n, item] of this.#waiting.entries()) {
-      const alone = 'erase' in item.change
+      const { alone } = item
       const full = batch.length >= size || bytes > batchSize.bytes || (alone && batch.length > 0)
       if (full) {
         rest.push(...this.#waiting.slice(n))
@@ -156,7 +160,14 @@ export class Writer {
         client,
         ...this.#statement(batch, attempt),
       )
-      for (const [n, item] of batch.entries()) this.#settle(item, verdicts[n] ?? done)
+      const locked: Waiting[] = []
+      for (const [n, item] of batch.entries()) {
+        const verdict = verdicts[n] ?? done
+        if (verdict.refused === 'busy') locked.push(item)
+        else this.#settle(item, verdict)
+      }
+      for (const item of locked) item.alone = true
+      this.#again(locked, new Error('The thread is locked'))
     } catch (error) {
       if (outcomeOf(error) === 'unknown') void this.#findOut(batch, attempt)
       else if (batch.length > 1) for (const item of batch) await this.#write([item])
@@ -226,7 +237,7 @@ export class Writer {
       error,
     )
     for (const item of intime) this.#release(item)
-    if (intime.length > 0) this.#wait(intime, true)
+    this.#wait(intime, true)
   }
 
   #expire(): void {
