@@ -93,12 +93,13 @@ CREATE TABLE given_up (
   at timestamptz NOT NULL DEFAULT now()
 );
 
+-- Functions that are called from outside know their schema; the others are called by these.
 CREATE FUNCTION now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
   'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
 -- Every write begins here. After `give_up` of the same attempt nothing of it can be written any more.
 CREATE FUNCTION begin_attempt(attempt_id bigint) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock_shared(attempt_id);
   IF EXISTS (SELECT FROM given_up WHERE attempt = attempt_id) THEN
@@ -127,7 +128,7 @@ END $$;
 -- What of a guard is not so: 'fence', or the place of the first fact that is another, and what is.
 CREATE FUNCTION unmet(thread text, fence_given bigint, expected json)
 RETURNS TABLE (refused text, place integer, actual text)
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql AS $$
 DECLARE
   newest bigint;
 BEGIN
@@ -237,7 +238,7 @@ END $$;
 CREATE FUNCTION apply_marks(
   thread text, new_facts json, dropped_facts text[], new_timers json, dropped_timers text[],
   new_asks json) RETURNS void
-LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+LANGUAGE plpgsql AS $$
 BEGIN
   IF dropped_facts IS NOT NULL THEN
     DELETE FROM facts WHERE thread_id = thread AND fact = ANY (dropped_facts);

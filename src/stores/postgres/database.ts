@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { outcomeOf, Silence } from './problems.ts'
+import type { Statement } from './statements.ts'
 
 export interface Log {
   info(details: object, message: string): void
@@ -67,14 +68,18 @@ export class Database {
   }
 
   /** One statement on that connection, which is gone if this rejects with what is no SQL error. */
-  async on<T extends Row>(client: pg.PoolClient, text: string, values: unknown[]): Promise<T[]> {
+  async on<T extends Row>(
+    client: pg.PoolClient,
+    statement: Statement,
+    values: unknown[],
+  ): Promise<T[]> {
     let timer: NodeJS.Timeout | undefined
     const silence = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Silence()), this.#limit)
     })
     let broken = true
     try {
-      const answered = client.query<T>({ text, values, types })
+      const answered = client.query<T>({ ...statement, values, types })
       answered.catch(ignore) // of a connection that was thrown away meanwhile
       const { rows } = await Promise.race([answered, silence])
       broken = false
@@ -92,13 +97,13 @@ export class Database {
   }
 
   /** A statement that may be made twice: a connection that broke since it was last used is no failure. */
-  async query<T extends Row>(text: string, values: unknown[] = []): Promise<T[]> {
+  async query<T extends Row>(statement: Statement, values: unknown[] = []): Promise<T[]> {
     const client = await this.connect()
     try {
-      return await this.on<T>(client, text, values)
+      return await this.on<T>(client, statement, values)
     } catch (error) {
       if (outcomeOf(error) === 'undone' || error instanceof Silence) throw error
-      return await this.on<T>(await this.connect(), text, values)
+      return await this.on<T>(await this.connect(), statement, values)
     }
   }
 

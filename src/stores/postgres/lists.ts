@@ -16,8 +16,8 @@ export function lists(database: Database, sql: Statements) {
       where.is('archived', query.archived)
       where.is('agent', query.agent === undefined ? undefined : pack(query.agent))
       where.beyond('(updated_at, thread_id) <', after)
-      const text = sql.threads(where.text, where.add(most(query.limit) + 1))
-      const found = await database.query<Found>(text, where.values)
+      const statement = sql.threads(where.text, where.add(most(query.limit) + 1))
+      const found = await database.query<Found>(statement, where.values)
       const keyOfRow = (row: ThreadRow) => ['newest', row.updatedAt, row.threadId]
       return pageOf(found.map(threadOf), query.limit, keyOfRow)
     },
@@ -31,8 +31,8 @@ export function lists(database: Database, sql: Statements) {
       if (query.state === 'pending') where.parts.push("state = 'pending'")
       else where.is('state', query.state)
       where.beyond('(deadline, ask_id, thread_id) >', after)
-      const text = sql.asks(where.text, where.add(most(query.limit) + 1))
-      const found = await database.query<Found>(text, where.values)
+      const statement = sql.asks(where.text, where.add(most(query.limit) + 1))
+      const found = await database.query<Found>(statement, where.values)
       const keyOfRow = (ask: AskRow) => ['soonest', ask.deadline, ask.askId, ask.threadId]
       return pageOf(found.map(askOf), query.limit, keyOfRow)
     },

@@ -85,12 +85,15 @@ test.each<Fault['cut']>(['answer', 'question'])(
 
 test('reads, claims and renewals survive a connection that broke', async () => {
   const { proxy, store } = await cuttable()
-  void proxy.arm({ cut: 'answer', when: 'entries' })
+  const read = proxy.arm({ cut: 'answer', when: 'entries' })
   expect(await store.read('t')).toHaveLength(1)
-  void proxy.arm({ cut: 'answer', when: '.claim(' })
+  await read
+  const claim = proxy.arm({ cut: 'answer', when: '.claim(' })
   const claimed = await store.claim('t', 'one', 10_000)
-  void proxy.arm({ cut: 'question', when: 'holder = $1' })
+  await claim
+  const renew = proxy.arm({ cut: 'question', when: 'holder = $1' })
   expect(await store.renew('one', 10_000)).toEqual(new Set([claimed!.fence]))
+  await renew
   await store.append('t', [entry('t')], claimed!)
   await proxy.close()
 })

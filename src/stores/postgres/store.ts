@@ -7,7 +7,7 @@ import { lists } from './lists.ts'
 import { migrate, migrateOn } from './migrate.ts'
 import { problemOf } from './problems.ts'
 import { type Found, threadOf } from './rows.ts'
-import { statements } from './statements.ts'
+import { type Statement, statements } from './statements.ts'
 import { isShortened, keyOf, unpack } from './text.ts'
 import { erasureOf, transitionOf } from './transition.ts'
 import { type Verdict, Writer } from './writer.ts'
@@ -33,10 +33,10 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const now = () => (clock ? Math.floor(clock.now()) : null)
   let closing: Promise<void> | undefined
 
-  async function query<T extends Record<string, unknown>>(text: string, values: unknown[]) {
+  async function query<T extends Record<string, unknown>>(statement: Statement, values: unknown[]) {
     if (closing) throw new RuntimeError('stopping')
     try {
-      return await database.query<T>(text, values)
+      return await database.query<T>(statement, values)
     } catch (error) {
       throw problemOf(error)
     }

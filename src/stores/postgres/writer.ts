@@ -3,7 +3,7 @@ import { RuntimeError } from '../../core/errors.ts'
 import { systemClock } from '../../lib/clock.ts'
 import type { Database } from './database.ts'
 import { isCollision, outcomeOf, problemOf, sqlState } from './problems.ts'
-import type { Statements } from './statements.ts'
+import type { Statement, Statements } from './statements.ts'
 import type { Erasure, Transition } from './transition.ts'
 
 /** What Postgres says of one transition or erasure. */
@@ -175,7 +175,7 @@ export class Writer {
     }
   }
 
-  #statement(batch: Waiting[], attempt: string): [text: string, values: unknown[]] {
+  #statement(batch: Waiting[], attempt: string): [Statement, unknown[]] {
     const [{ change }] = batch as [Waiting]
     if ('append' in change) {
       const transitions = batch.map((item) => (item.change as { append: Transition }).append)
