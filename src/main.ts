@@ -1,25 +1,45 @@
 #!/usr/bin/env node
-import { compose } from './compose.ts'
+import type { Command } from './commands/command.ts'
 import { ConfigError, readConfig } from './config.ts'
-import { loadSettings } from './settings.ts'
 
-async function main(): Promise<void> {
-  const config = readConfig(process.env)
-  const server = await compose(config, await loadSettings(config.configFile))
-  const port = await server.listen()
-  const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host
-  const only = config.apiKeys.size === 0 ? ' (this machine only: no HANDRAIL_API_KEYS set)' : ''
-  process.stdout.write(`Handrail listens on http://${host}:${port}${only}\n`)
+const help = `handrail                     serve, until it is stopped
+handrail migrate             bring the database's schema up to date
+handrail export <directory>  copy every thread from the store to a directory
+handrail import <directory>  copy every thread from a directory to the store
+handrail prune --older-than 90d [--archived] [--erase]
+                             remove threads that nobody touched; without --erase only name them
 
-  // A signal may come twice, from the terminal and from npm; one is enough.
-  let stopping = false
-  const stop = () => {
-    if (stopping) return
-    stopping = true
-    server.close().then(() => process.exit(0), die)
+The store is Postgres when DATABASE_URL is set, and the directory HANDRAIL_DATA (./data) otherwise.
+`
+
+/** Loaded when they are asked for: a server needs none of the others. */
+const commands: Record<string, () => Promise<(command: Command) => Promise<number>>> = {
+  serve: async () => (await import('./commands/serve.ts')).serve,
+  migrate: async () => (await import('./commands/migrate.ts')).migrateDatabase,
+  export: async () => (await import('./commands/export.ts')).exportThreads,
+  import: async () => (await import('./commands/import.ts')).importThreads,
+  prune: async () => (await import('./commands/prune.ts')).prune,
+}
+
+async function main([name = 'serve', ...args]: string[]): Promise<number> {
+  if (['help', '--help', '-h'].includes(name) || args.includes('--help')) {
+    process.stdout.write(help)
+    return 0
   }
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
+  if (!Object.hasOwn(commands, name))
+    throw new ConfigError(`There is no command ${name}.\n\n${help}`)
+  const run = await commands[name]!()
+  return await run({ config: readConfig(process.env), args, say, progress })
+}
+
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+
+let last = 0
+function progress(line: string): void {
+  const now = Date.now()
+  if (now - last < 1_000) return
+  last = now
+  process.stderr.write(process.stderr.isTTY ? `\r${line}` : `${line}\n`)
 }
 
 function die(error: unknown): never {
@@ -31,4 +51,4 @@ function die(error: unknown): never {
   process.exit(1)
 }
 
-await main().catch(die)
+process.exit(await main(process.argv.slice(2)).catch(die))

@@ -1,5 +1,5 @@
 import type { Config } from './config.ts'
-import type { Store } from './core/store.ts'
+import type { Archive, Store } from './core/store.ts'
 import type { Log } from './core/worker.ts'
 import { type Clock, systemClock } from './lib/clock.ts'
 import { type FileStoreExtras, type FileStoreOptions, fileStore } from './stores/file/store.ts'
@@ -13,7 +13,7 @@ interface Around extends Pick<FileStoreOptions, 'crash'> {
 export async function openStore(
   config: Config,
   { clock, log, crash }: Around,
-): Promise<Store & Partial<FileStoreExtras>> {
+): Promise<Store & Archive & Partial<FileStoreExtras>> {
   const { data: directory, segmentBytes, database } = config
   if (!database)
     return await fileStore({ directory, clock, log, segmentBytes, ...(crash && { crash }) })

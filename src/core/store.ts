@@ -52,6 +52,22 @@ export interface Store {
   close(): Promise<void>
 }
 
+/**
+ * What is asked of a store to move whole threads from one to another, and to clear out old ones. Core
+ * itself needs none of it.
+ */
+export interface Archive {
+  /** Every thread of every tenant. */
+  everyThread(): AsyncIterable<ThreadRow>
+  /** The whole journal with its marks, as it was written; an entry's place is its seq. Unknown: none. */
+  dump(threadId: string): Promise<NewEntry[]>
+  /**
+   * Writes a whole journal to a thread that is not there, all of it or nothing. Fences given later
+   * are greater than any in it. Rejects like `append`.
+   */
+  restore(threadId: string, entries: readonly NewEntry[]): Promise<void>
+}
+
 /** An entry before the store has placed it. */
 export interface NewEntry extends Omit<Envelope, 'seq' | 'link'> {
   body: string

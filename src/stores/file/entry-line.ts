@@ -9,6 +9,11 @@ export interface Prepared {
   body: string
 }
 
+export interface Decoded {
+  entry: Entry
+  marks: Marks | undefined
+}
+
 export function prepare({ body, marks, ...envelope }: NewEntry): Prepared {
   return {
     envelope: JSON.stringify(envelope),
@@ -34,7 +39,7 @@ export function encodeEntry({ envelope, marks, body }: Prepared, seq: number): B
 }
 
 /** The entry of a line, or nothing if the line is not as it was written. */
-export function decodeEntry(line: Buffer): { entry: Entry; marks: Marks } | undefined {
+export function decodeEntry(line: Buffer): Decoded | undefined {
   if (!isSealed(line)) return undefined
   const comma = line.indexOf(',', sealLength)
   const size = Number(line.toString('latin1', sealLength + '"size":'.length, comma))
@@ -42,7 +47,7 @@ export function decodeEntry(line: Buffer): { entry: Entry; marks: Marks } | unde
   const head = line.toString('utf8', comma + 1, start - keyLength - 1)
   const text = line.toString('utf8', start, line.length - 1)
   const quoted = line.toString('latin1', start - keyLength, start) === '"text":'
-  const { marks = {}, ...envelope } = JSON.parse(`{${head}}`)
+  const { marks, ...envelope } = JSON.parse(`{${head}}`)
   const body = quoted ? (JSON.parse(text) as string) : text
-  return { entry: { ...envelope, body } as Entry, marks: marks as Marks }
+  return { entry: { ...envelope, body } as Entry, marks: marks as Marks | undefined }
 }

@@ -5,7 +5,7 @@ import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { Marks } from '../../core/store.ts'
 import { isMissing, syncDirectory, type Tools } from './disk.ts'
-import { decodeEntry } from './entry-line.ts'
+import { type Decoded, decodeEntry } from './entry-line.ts'
 import { linesOf } from './lines.ts'
 
 interface Held {
@@ -62,8 +62,8 @@ export class Journal {
       else {
         this.#offsets.push(offset)
         this.#end = offset + bytes.length + 1
-        this.#mark(read.marks)
-        visit?.(read.entry, read.marks)
+        if (read.marks) this.#mark(read.marks)
+        visit?.(read.entry, read.marks ?? {})
         unended = !whole
       }
     }
@@ -82,6 +82,11 @@ export class Journal {
   }
 
   async read(after: number, limit: number): Promise<Entry[]> {
+    return (await this.dump(after, limit)).map(({ entry }) => entry)
+  }
+
+  /** Like `read`, with the marks. */
+  async dump(after: number, limit: number): Promise<Decoded[]> {
     const from = Math.max(0, after)
     const inFile = this.#offsets.slice(from, from + limit)
     const stop = this.#offsets[from + inFile.length] ?? this.#end
@@ -91,7 +96,7 @@ export class Journal {
     return [...lines, ...held.map(({ line }) => line)].map((line) => {
       const read = decodeEntry(line)
       if (!read) throw this.#damaged('changed while it was in use')
-      return read.entry
+      return read
     })
   }
 

@@ -33,6 +33,12 @@ export class Leases {
     return this.#given >= fencesPerEpoch - 1
   }
 
+  /** The epoch whose next fence is new and greater than this one. */
+  epochAfter(fence: number): number {
+    const next = this.spent ? this.#epoch + 1 : this.#epoch
+    return Math.max(next, Math.floor(fence / fencesPerEpoch) + 1)
+  }
+
   enter(epoch: number): void {
     this.#epoch = epoch
     this.#given = 0

@@ -1,6 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
-import type { Store } from '../../core/store.ts'
+import type { Archive, Store } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Describe } from './describe.ts'
 import { type Engine, type FileStoreOptions, openEngine } from './engine.ts'
@@ -12,6 +12,8 @@ import { unavailable } from './writer.ts'
 
 export type { FileStoreOptions } from './engine.ts'
 
+export type FileStore = Store & Archive & FileStoreExtras
+
 export interface FileStoreExtras {
   /** Writes the journals now. */
   sync(): Promise<void>
@@ -21,7 +23,7 @@ export interface FileStoreExtras {
 }
 
 /** Everything in one directory, no server needed. One process at a time has it. */
-export async function fileStore(options: FileStoreOptions): Promise<Store & FileStoreExtras> {
+export async function fileStore(options: FileStoreOptions): Promise<FileStore> {
   await mkdir(options.directory, { recursive: true })
   const directory = await realpath(options.directory)
   const unlock = await lockDirectory(directory)
@@ -33,15 +35,11 @@ export async function fileStore(options: FileStoreOptions): Promise<Store & File
   }
 }
 
-function storeOf(
-  engine: Engine,
-  clock: Clock,
-  unlock: () => Promise<void>,
-): Store & FileStoreExtras {
+function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): FileStore {
   const { tables, chats, leases, writer, keeper, describer, moved, health } = engine
   let closing: Promise<void> | undefined
 
-  return {
+  const store: FileStore = {
     async append(threadId, given, guard) {
       if (given.some((entry) => entry.threadId !== threadId))
         throw new RuntimeError('internal', 'An entry names another thread than it is written to.')
@@ -101,6 +99,25 @@ function storeOf(
       return closing
     },
 
+    async *everyThread() {
+      for (const row of [...tables.rows.values()]) yield { ...row }
+    },
+    dump: (threadId) =>
+      withJournal(engine, threadId, async (journal) => {
+        const kept = (await journal?.dump(0, Number.POSITIVE_INFINITY)) ?? []
+        return kept.map(({ entry: { seq, ...entry }, marks }) => ({
+          ...entry,
+          ...(marks && { marks }),
+        }))
+      }),
+    async restore(threadId, entries) {
+      await nextEpoch(
+        engine,
+        entries.reduce((most, { fence }) => Math.max(most, fence), 0),
+      )
+      await store.append(threadId, entries, {})
+    },
+
     sync: () => keeper.flush(),
     onDescribe(describe) {
       describer.begin(describe, moved)
@@ -109,6 +126,7 @@ function storeOf(
       return health.failed
     },
   }
+  return store
 }
 
 /** Keeps the thread's journal in memory while something is done with it. */
@@ -127,10 +145,11 @@ async function withJournal<T>(
   }
 }
 
-function nextEpoch({ leases, writer }: Engine): Promise<void> {
+/** Makes the fences to come greater than one that was given, here or elsewhere. */
+function nextEpoch({ leases, writer }: Engine, beyond = 0): Promise<void> {
   return writer.submit(() => {
-    const epoch = leases.epoch + 1
-    if (!leases.spent) return { apply() {} } // someone else was first
+    const epoch = leases.epochAfter(beyond)
+    if (epoch === leases.epoch) return { apply() {} } // someone else was first
     return { record: epochRecord(epoch), apply: () => leases.enter(epoch) }
   })
 }

@@ -312,3 +312,15 @@ BEGIN
     RETURNING l.fence INTO given;
   RETURN given;
 END $$;
+
+-- For threads that come from elsewhere: the fences to come are greater than those they have had.
+CREATE FUNCTION raise_fences(beyond bigint) RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  IF (SELECT last_value FROM fences) >= beyond THEN
+    RETURN;
+  END IF;
+  ALTER SEQUENCE fences INCREMENT BY 1; -- changes nothing, but nobody else is given one meanwhile
+  EXECUTE format('ALTER SEQUENCE fences RESTART WITH %s',
+    (SELECT greatest(last_value, beyond) + 1 FROM fences));
+END $$;

@@ -18,6 +18,8 @@ export interface DatabaseOptions {
   log?: Log
 }
 
+/** Core waits five seconds for a write. */
+export const statementLimit = 4_000
 /** Milliseconds to come by a connection: less than core waits for a write. */
 const connectLimit = 3_000
 /** Postgres should be first to give up: then it is known that nothing happened. */
@@ -40,15 +42,21 @@ export class Database {
   readonly #log: Log | undefined
   #away = false
 
-  constructor({ url, pool, connections = 10, statementLimit = 4_000, log }: DatabaseOptions) {
+  constructor({
+    url,
+    pool,
+    connections = 10,
+    statementLimit: limit = statementLimit,
+    log,
+  }: DatabaseOptions) {
     this.#log = log
-    this.#limit = statementLimit + patience
+    this.#limit = limit + patience
     this.#given = pool
     this.#settings = {
       connectionString: url,
       max: connections,
       connectionTimeoutMillis: connectLimit,
-      statement_timeout: statementLimit,
+      statement_timeout: limit,
       keepAlive: true,
       application_name: 'handrail',
     }

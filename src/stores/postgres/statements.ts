@@ -26,6 +26,15 @@ export function statements(schema: string) {
     forgetGivenUp: { text: `DELETE FROM ${s}.given_up WHERE at < now() - interval '7 days'` },
     read: prepared(`SELECT seq, envelope, body FROM ${s}.entries
       WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`),
+    dump: {
+      text: `SELECT seq, envelope, marks, body FROM ${s}.entries
+        WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT 1000`,
+    },
+    everyThread: {
+      text: `SELECT ${threadList} FROM ${s}.threads
+        WHERE $1::text IS NULL OR thread_id > $1 ORDER BY thread_id LIMIT 1000`,
+    },
+    raiseFences: { text: `SELECT ${s}.raise_fences($1)` },
     locate: prepared(`SELECT thread_id, names FROM ${s}.threads
       WHERE tenant = $1 AND owner = $2 AND client_id = $3`),
     thread: prepared(`SELECT ${threadList} FROM ${s}.threads WHERE thread_id = $1`),

@@ -1,8 +1,9 @@
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import type { Store } from '../../core/store.ts'
+import type { Archive, Store } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { Database, type DatabaseOptions } from './database.ts'
+import { archive } from './archive.ts'
+import { Database, type DatabaseOptions, statementLimit } from './database.ts'
 import { lists } from './lists.ts'
 import { migrate, migrateOn } from './migrate.ts'
 import { problemOf } from './problems.ts'
@@ -23,13 +24,13 @@ export interface PostgresStoreOptions extends DatabaseOptions {
 export const defaultSchema = 'handrail'
 
 /** The truth of many servers: one transaction per transition, guards and leases in the database. */
-export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
+export async function postgresStore(options: PostgresStoreOptions): Promise<Store & Archive> {
   const { schema = defaultSchema, clock, lanes = 4, url } = options
   const database = new Database(options)
   if (url !== undefined) await migrate(url, schema)
   else await database.borrow((client) => migrateOn(client, schema))
   const sql = statements(schema)
-  const writer = new Writer(database, sql, lanes)
+  const writer = new Writer(database, sql, lanes, options.statementLimit ?? statementLimit)
   const now = () => (clock ? Math.floor(clock.now()) : null)
   let closing: Promise<void> | undefined
 
@@ -44,7 +45,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   await query(sql.forgetGivenUp, [])
   const { threads, asks } = lists({ query } as Database, sql)
 
-  return {
+  const store: Store = {
     async append(threadId, given, guard) {
       if (given.some((entry) => entry.threadId !== threadId))
         throw new RuntimeError('internal', 'An entry names another thread than it is written to.')
@@ -121,6 +122,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       return closing
     },
   }
+  return { ...store, ...archive(query, sql, store.append) }
 }
 
 interface StoredEntry extends Record<string, unknown> {

@@ -32,8 +32,6 @@ interface Waiting {
 const mostWaiting = 10_000
 const mostBytes = 64 << 20
 const batchSize = { least: 8, most: 64, bytes: 4 << 20 }
-/** Milliseconds that a change may wait for its turn or be tried again: less than core waits. */
-const turnLimit = 4_000
 
 /**
  * Writes over a few connections. What comes while all of them are busy goes out together, one
@@ -42,6 +40,7 @@ const turnLimit = 4_000
 export class Writer {
   readonly #database: Database
   readonly #sql: Statements
+  readonly #patience: number
   #free: number
   #waiting: Waiting[] = []
   #bytes = 0
@@ -55,7 +54,9 @@ export class Writer {
   #stopped = false
   readonly #ended = new AbortController()
 
-  constructor(database: Database, sql: Statements, lanes: number) {
+  /** `patience`: milliseconds that a change may wait for its turn, or be tried again. */
+  constructor(database: Database, sql: Statements, lanes: number, patience: number) {
+    this.#patience = patience
     this.#database = database
     this.#sql = sql
     this.#free = lanes
@@ -66,7 +67,7 @@ export class Writer {
     if (this.#waiting.length >= mostWaiting || this.#bytes > mostBytes)
       return Promise.reject(new RuntimeError('overloaded', undefined, { retryAfter: 1 }))
     return new Promise<Verdict>((resolve, reject) => {
-      const until = systemClock.monotonic() + turnLimit
+      const until = systemClock.monotonic() + this.#patience
       this.#open++
       const alone = 'erase' in change
       this.#wait([{ change, keys, alone, bytes, until, resolve, reject }])

@@ -1,0 +1,57 @@
+import { isAbsolute, resolve } from 'node:path'
+import { type Config, ConfigError } from '../config.ts'
+import { systemClock } from '../lib/clock.ts'
+import { openStore } from '../open-store.ts'
+import { fileStore } from '../stores/file/store.ts'
+import type { Whole } from './transfer.ts'
+
+/** What a command is given: the environment, its own words, and where to say what it did. */
+export interface Command {
+  config: Config
+  args: string[]
+  say(line: string): void
+  /** Said over and over in one place, for whoever watches. */
+  progress(line: string): void
+}
+
+/** Says nothing by itself; a command tells what there is to tell. */
+const log = {
+  info() {},
+  warn: (_: object, message: string) => void process.stderr.write(`${message}\n`),
+  error: (_: object, message: string) => void process.stderr.write(`${message}\n`),
+}
+
+/** The store of the environment, for as long as it is used. Whole threads may take their time. */
+export async function withStore<T>(config: Config, use: (store: Whole) => Promise<T>): Promise<T> {
+  const database = config.database && { ...config.database, statementLimit: 300_000 }
+  return await using(await openStore({ ...config, database }, { clock: systemClock, log }), use)
+}
+
+export async function withDirectory<T>(
+  { config, args }: Command,
+  use: (store: Whole, directory: string) => Promise<T>,
+): Promise<T> {
+  const [given, ...rest] = args
+  if (given === undefined || rest.length > 0) throw new ConfigError('Name one directory.')
+  const directory = isAbsolute(given) ? given : resolve(given)
+  if (!config.database && directory === config.data)
+    throw new ConfigError(
+      'This directory is the store itself: set DATABASE_URL, or HANDRAIL_DATA to another one.',
+    )
+  const store = await fileStore({ directory, clock: systemClock, log })
+  return await using(store, (opened) => use(opened, directory))
+}
+
+async function using<T>(store: Whole, use: (store: Whole) => Promise<T>): Promise<T> {
+  try {
+    return await use(store)
+  } finally {
+    await store.close()
+  }
+}
+
+export const placeOf = ({ config }: Command): string =>
+  config.database ? `Postgres (schema ${config.database.schema})` : config.data
+
+export const counted = (n: number, what: string): string =>
+  `${n.toLocaleString('en')} ${what}${n === 1 ? '' : 's'}`

@@ -1,0 +1,67 @@
+import { parseArgs } from 'node:util'
+import { ConfigError } from '../config.ts'
+import { isRuntimeError } from '../core/errors.ts'
+import type { ThreadRow } from '../core/store.ts'
+import { type Command, counted, withStore } from './command.ts'
+import { eachOf, type Whole } from './transfer.ts'
+
+/**
+ * `handrail prune --older-than 90d [--archived] [--erase]`: removes threads on which nothing runs or waits
+ * and nothing has happened for that long. Without `--erase` it only says what it would remove.
+ */
+export async function prune({ config, args, say, progress }: Command): Promise<number> {
+  const { age, archived, erase } = read(args)
+  const before = Date.now() - age
+  const isOld = (row: ThreadRow) =>
+    row.status === 'idle' && row.updatedAt < before && (row.archived || !archived)
+  let found = 0
+  let removed = 0
+  await withStore(config, (store) =>
+    eachOf(store.everyThread(), async (row) => {
+      if (!isOld(row)) return
+      found++
+      if (!erase) say(`${row.threadId}  ${new Date(row.updatedAt).toISOString()}  ${titleOf(row)}`)
+      else if (await remove(store, row, isOld)) progress(`${++removed} threads erased`)
+    }),
+  )
+  const limit = new Date(before).toISOString()
+  if (erase) say(`${counted(removed, 'thread')} erased, untouched since ${limit}.`)
+  else say(`${counted(found, 'thread')} untouched since ${limit}. Add --erase to remove them.`)
+  return 0
+}
+
+/** Looks again first: somebody may have come back to it. */
+async function remove(store: Whole, { threadId }: ThreadRow, isOld: (row: ThreadRow) => boolean) {
+  const row = await store.thread(threadId)
+  if (!row || !isOld(row)) return false
+  try {
+    await store.erase(threadId, { expect: [{ fact: 'active', is: null }] })
+    return true
+  } catch (error) {
+    if (isRuntimeError(error, 'journal_conflict') || isRuntimeError(error, 'thread_not_found'))
+      return false
+    throw error
+  }
+}
+
+const titleOf = ({ title }: ThreadRow) => (title ?? 'without a title').replace(/\p{C}/gu, ' ')
+
+const units = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+function read(args: string[]) {
+  const options = {
+    'older-than': { type: 'string' },
+    archived: { type: 'boolean', default: false },
+    erase: { type: 'boolean', default: false },
+  } as const
+  let values: ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
+  try {
+    values = parseArgs({ args, options }).values
+  } catch (error) {
+    throw new ConfigError((error as Error).message)
+  }
+  const match = /^(\d+)([mhdw])$/.exec(values['older-than'] ?? '')
+  if (!match) throw new ConfigError('Say how old: --older-than 90d (m, h, d or w).')
+  const age = Number(match[1]) * units[match[2] as keyof typeof units]
+  return { age, archived: values.archived, erase: values.erase }
+}
