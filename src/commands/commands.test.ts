@@ -148,6 +148,21 @@ test(`${count} threads go to Postgres and back, equal to the byte`, async () => 
   }
 }, 600_000)
 
+test.each(['postgres', 'files'])(
+  'on %s no fence of a restored thread is given again',
+  async (kind) => {
+    const store =
+      kind === 'postgres'
+        ? await place().open()
+        : await fileStore({ directory: await directory(), clock: systemClock })
+    for (const [n, fence] of [1, 2, 2, 1 << 20, (1 << 20) + 1, (1 << 22) - 1, 5].entries()) {
+      await store.restore(`t${n}`, [{ ...creation(`t${n}`), fence }])
+      expect((await store.claim(`t${n}`, 'me', 1000))!.fence).toBeGreaterThan(fence)
+    }
+    await store.close()
+  },
+)
+
 describe('import', () => {
   test('goes on where it was stopped, and does nothing the second time', async () => {
     const source = await filled(40)

@@ -303,6 +303,7 @@ DECLARE
 BEGIN
   -- In line with the appends: whoever gets a fence sees all that earlier fences have written.
   PERFORM FROM threads WHERE thread_id = thread FOR NO KEY UPDATE;
+  PERFORM pg_advisory_xact_lock_shared(5209717216022); -- see raise_fences
   now := coalesce(now, now_ms());
   INSERT INTO leases AS l (thread_id, fence, holder, until)
     VALUES (thread, nextval('fences'), claimant, now + ttl)
@@ -317,10 +318,7 @@ END $$;
 CREATE FUNCTION raise_fences(beyond bigint) RETURNS void
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  IF (SELECT last_value FROM fences) >= beyond THEN
-    RETURN;
-  END IF;
-  ALTER SEQUENCE fences INCREMENT BY 1; -- changes nothing, but nobody else is given one meanwhile
-  EXECUTE format('ALTER SEQUENCE fences RESTART WITH %s',
-    (SELECT greatest(last_value, beyond) + 1 FROM fences));
+  PERFORM pg_advisory_xact_lock(5209717216022); -- nobody is given one meanwhile
+  PERFORM setval('fences', greatest(last_value, beyond)) FROM fences
+    WHERE last_value < beyond OR NOT is_called;
 END $$;

@@ -34,7 +34,8 @@ export function archive(query: Query, sql: Statements, append: Store['append']):
 
     async restore(threadId, entries) {
       // First: should we be stopped in between, some numbers are never used.
-      await query(sql.raiseFences, [entries.reduce((most, { fence }) => Math.max(most, fence), 0)])
+      const most = entries.reduce((most, { fence }) => Math.max(most, fence), 0)
+      if (most > 0) await query(sql.raiseFences, [most])
       await append(threadId, entries, {})
     },
   }
