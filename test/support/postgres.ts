@@ -1,9 +1,8 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, realpathSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { delimiter, join } from 'node:path'
-import { promisify } from 'node:util'
+import { delimiter, dirname, join } from 'node:path'
 
 /** A Postgres of its own, on loopback, gone with the process that started it whatever happens to it. */
 export interface Postgres {
@@ -15,22 +14,31 @@ export interface Postgres {
   stop(): Promise<void>
 }
 
-/** Waits at the end for its input to close: that happens also when we are killed. */
+/** Does as it is told line by line; when its input closes, also because we were killed, it tidies up. */
 const script = `
-set -e
-dir=$(mktemp -d)
-trap '"$bin/pg_ctl" -D "$dir/data" -m immediate stop >/dev/null 2>&1 || true; rm -rf "$dir"' EXIT
-"$bin/initdb" -D "$dir/data" -U app -A trust -E UTF8 --locale=C.UTF-8 --no-sync >/dev/null
-cat >> "$dir/data/postgresql.conf" <<END
+dir=$(mktemp -d) || exit 1
+trap : INT TERM
+crash() { kill -QUIT $pid 2>/dev/null; wait $pid 2>/dev/null; }
+start() {
+  "$bin/postgres" -D "$dir/data" >>"$dir/log" 2>&1 </dev/null & pid=$!
+  tries=0
+  until "$bin/pg_isready" -q -h 127.0.0.1 -p "$port"; do
+    tries=$((tries + 1))
+    kill -0 $pid 2>/dev/null && [ $tries -lt 300 ] || { cat "$dir/log" >&2; return 1; }
+    sleep 0.05
+  done
+}
+"$bin/initdb" -D "$dir/data" -U app -A trust -E UTF8 --locale=C.UTF-8 --no-sync >"$dir/log" &&
+cat >> "$dir/data/postgresql.conf" <<END &&
 listen_addresses = '127.0.0.1'
 port = $port
 unix_socket_directories = '$dir'
 max_connections = 200
 $settings
 END
-"$bin/pg_ctl" -D "$dir/data" -w -l "$dir/log" start >/dev/null || { cat "$dir/log" >&2; exit 1; }
-echo "$dir"
-cat >/dev/null
+start && echo done && while read -r order; do $order; echo done; done
+crash
+rm -rf "$dir"
 `
 
 const fast = 'fsync = off\nsynchronous_commit = off\nfull_page_writes = off'
@@ -38,20 +46,26 @@ const fast = 'fsync = off\nsynchronous_commit = off\nfull_page_writes = off'
 export async function startPostgres(settings = fast): Promise<Postgres> {
   const bin = programs()
   const port = await freePort()
-  const env = { ...process.env, bin, port: String(port), settings }
+  const env = { PATH: process.env.PATH, bin, port: String(port), settings }
   const [command, ...args] = asPostgres(['sh', '-c', script])
   const keeper = spawn(command!, args, { env, cwd: '/', stdio: ['pipe', 'pipe', 'pipe'] })
-  const directory = await readyIn(keeper)
-  const control = async (...more: string[]) => {
-    const [program, ...rest] = asPostgres([join(bin, 'pg_ctl'), '-D', `${directory}/data`, ...more])
-    // Its own output must not be ours: the server would keep it open.
-    await promisify(execFile)(program!, [...rest, '-l', `${directory}/log`], { cwd: '/' })
+  let errors = ''
+  keeper.stderr!.on('data', (chunk) => {
+    errors += chunk
+  })
+  await answerOf(keeper).catch((error: Error) => {
+    throw new Error(`${error.message}: ${errors}`)
+  })
+  const tell = async (order: 'crash' | 'start') => {
+    const answered = answerOf(keeper)
+    keeper.stdin!.write(`${order}\n`)
+    await answered
   }
   return {
     url: `postgresql://app@127.0.0.1:${port}/postgres`,
     port,
-    crash: () => control('-m', 'immediate', '-w', 'stop'),
-    start: () => control('-w', 'start'),
+    crash: () => tell('crash'),
+    start: () => tell('start'),
     async stop() {
       const gone = once(keeper, 'exit')
       keeper.stdin!.end()
@@ -60,20 +74,18 @@ export async function startPostgres(settings = fast): Promise<Postgres> {
   }
 }
 
-async function readyIn(keeper: ChildProcess): Promise<string> {
-  let output = ''
-  let errors = ''
-  keeper.stderr!.on('data', (chunk) => {
-    errors += chunk
+/** Resolves when it has done what it was told. */
+async function answerOf(keeper: ChildProcess): Promise<void> {
+  const over = new AbortController()
+  const gone = once(keeper, 'exit', over).then(() => {
+    throw new Error('Postgres did not start')
   })
-  return await new Promise<string>((resolve, reject) => {
-    keeper.stdout!.on('data', (chunk) => {
-      output += chunk
-      if (output.endsWith('\n')) resolve(output.trim())
-    })
-    keeper.once('error', reject)
-    keeper.once('exit', (code) => reject(new Error(`no Postgres (${code}): ${errors}`)))
-  })
+  gone.catch(() => {})
+  try {
+    await Promise.race([once(keeper.stdout!, 'data', over), gone])
+  } finally {
+    over.abort()
+  }
 }
 
 /** initdb refuses to run as root. */
@@ -90,7 +102,7 @@ function programs(): string {
   ]
   const found = folders.find((folder) => folder !== '' && existsSync(join(folder, 'initdb')))
   if (!found) throw new Error('needs Postgres: install the package postgresql')
-  return found
+  return dirname(realpathSync(join(found, 'initdb'))) // a link may stand alone, without its siblings
 }
 
 async function freePort(): Promise<number> {

@@ -1,10 +1,12 @@
 import { onTestFinished } from 'vitest'
 import { compose } from '../../src/compose.ts'
 import { readConfig } from '../../src/config.ts'
+import { sha256 } from '../../src/lib/canonical.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { Settings } from '../../src/settings.ts'
 import { chatsClient } from './chats.ts'
 import { checkJournal, journalOf } from './journal.ts'
+import { type Postgres, startPostgres } from './postgres.ts'
 import { temporaryDirectory } from './server.ts'
 
 export interface Served extends ReturnType<typeof chatsClient> {
@@ -36,6 +38,7 @@ export async function serve(settings: Settings = {}, options: ServeOptions = {})
     HANDRAIL_SPOOL: `${data}/spool`,
     HANDRAIL_DRAIN_MS: '0',
     HANDRAIL_DEMO_DELAY_MS: '0',
+    ...(await databaseFor(data)),
     ...options.env,
   })
   const server = await compose(config, settings, options.clock)
@@ -77,6 +80,17 @@ export async function serve(settings: Settings = {}, options: ServeOptions = {})
     },
     close,
   }
+}
+
+let postgres: Promise<Postgres> | undefined
+
+/** With HANDRAIL_TEST_STORE=postgres the same stories are told there: a schema for each directory. */
+async function databaseFor(data: string): Promise<Record<string, string>> {
+  if (process.env.HANDRAIL_TEST_STORE !== 'postgres') return {}
+  postgres ??= startPostgres() // it goes with this process
+  const { url } = await postgres
+  const HANDRAIL_DATABASE_SCHEMA = `s_${sha256(data).slice(0, 20)}`
+  return { DATABASE_URL: url, HANDRAIL_DATABASE_SCHEMA, HANDRAIL_DATABASE_CONNECTIONS: '4' }
 }
 
 type Store = Awaited<ReturnType<typeof compose>>['store']

@@ -163,8 +163,8 @@ test('connections that hang are given up, and what they do when they wake change
   const pids = await pidsOf(client, 'victim')
   for (const pid of pids) process.kill(pid, 'SIGSTOP')
   try {
-    // Within the time its caller waits it is written over a new connection.
-    const placed = await append(store)
+    await expect(append(store)).rejects.toMatchObject(unavailable)
+    const placed = await append(store) // over a new connection, as the caller was told it may
     expect(placed.map(({ seq }) => seq)).toEqual([2, 3])
     expect(await store.read('u')).toHaveLength(1)
   } finally {
