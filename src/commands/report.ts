@@ -7,7 +7,9 @@ const mostNamed = 20
 export function report({ say }: Command, done: Transferred, way: string): number {
   const { written, same, entries, refused, digest } = done
   const there = same > 0 ? `, ${counted(same, 'thread')} the same already` : ''
-  say(`${counted(written, 'thread')} ${way}${there}: ${counted(entries, 'entry')}, verified.`)
+  say(
+    `${counted(written, 'thread')} ${way}${there}: ${entries.toLocaleString('en')} entries, verified.`,
+  )
   say(`digest ${digest}`)
   for (const line of refused.slice(0, mostNamed)) say(`left out: ${line}`)
   if (refused.length > mostNamed) say(`left out: ${refused.length - mostNamed} more`)
