@@ -3,7 +3,7 @@
 import { appendFileSync, existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { defineConfig, defineTool, toolLoop } from '../../dist/index.js'
+import { defineConfig, defineTool, RuntimeError, toolLoop } from '../../dist/index.js'
 
 const { BROWSER_STAGE = '' } = process.env
 
@@ -45,6 +45,7 @@ const model = {
       yield { type: 'call', callId: id, name, input: JSON.stringify(input) }
     }
     if (calls.length > 0) return
+    if (word === 'fail') throw new RuntimeError('model_request', 'The library is closed.')
     if (word === 'think') yield { type: 'reasoning', text: 'It is a short question.' }
     if (word === 'tell') {
       for (const piece of ['Once ', 'upon ', 'a time']) yield { type: 'text', text: piece }
@@ -59,8 +60,29 @@ const model = {
 
 const textOf = ({ parts }) => parts.map((part) => part.text ?? '').join('')
 
+/** An agent with a state: a shelf of books, which a page may change too. */
+const librarian = {
+  name: 'librarian',
+  description: 'Keeps the shelf.',
+  async *run({ messages, state, newId, signal }) {
+    const said = textOf(messages().findLast(({ role }) => role === 'user'))
+    const [word, book, until] = said.split(' ')
+    let { books = [] } = state() ?? {}
+    yield { type: 'step', name: 'shelf', done: false }
+    if (word === 'buy') {
+      yield { type: 'state', value: { books, looking: `Looking for ${book}` } }
+      await gate(until, signal)
+      books = [...books, book]
+      yield { type: 'state', value: { books } }
+    }
+    yield { type: 'step', name: 'shelf', done: true }
+    const parts = [{ type: 'text', text: `On the shelf: ${books.join(', ')}.` }]
+    yield { type: 'message', message: { id: newId('msg'), role: 'assistant', parts } }
+  },
+}
+
 export default defineConfig({
-  agents: [toolLoop({ name: 'assistant' })],
+  agents: [toolLoop({ name: 'assistant' }), librarian],
   model,
   tools: [signBook],
   builtIns: false,
