@@ -1,7 +1,7 @@
-import { whatIsShown } from '../../core/branch.ts'
+import { shownRuns } from '../../core/branch.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
-import { callsOf, textOf } from '../../core/messages.ts'
+import { type Message, textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
@@ -209,26 +209,29 @@ const isCall = (state: ThreadState, askId: string): boolean =>
   state.asks.get(askId)?.ask.kind === 'client_tool'
 
 /** Whether the client has all that is shown of the thread but this run, and nothing that is not. */
-function isUpToDate(
-  state: ThreadState,
-  data: GenerateInput,
-  { has, hidden }: Listener,
-  runId: string,
-): boolean {
+function isUpToDate(state: ThreadState, data: GenerateInput, to: Listener, runId: string): boolean {
   for (const { id, textMessage } of data.messages) {
     const { role, content } = textMessage ?? {}
     if (role === 'assistant' && content !== '' && !state.messages.has(id)) return false
   }
-  return whatIsShown(state).every((one) => {
-    if (!('message' in one) || one.runId === runId) return true
-    const { message } = one
-    if (message.role === 'tool')
-      return hidden.has(message.name ?? '') || has.has(resultId(message.callId ?? ''))
-    const calls = callsOf(message).filter(({ name }) => !hidden.has(name))
-    return (
-      (textOf(message) === '' || has.has(message.id)) && calls.every((call) => has.has(call.callId))
-    )
-  })
+  for (const run of shownRuns(state)) {
+    if (run.runId === runId) continue
+    for (const id of run.messageIds) {
+      const { message, for: whom } = state.messages.get(id)!
+      if (whom !== 'model' && !hasAll(to, message)) return false
+    }
+  }
+  return true
+}
+
+function hasAll({ has, hidden }: Listener, message: Message): boolean {
+  const { id, role, callId = '', name = '' } = message
+  if (role === 'system') return true
+  if (role === 'tool') return hidden.has(name) || has.has(resultId(callId))
+  if (!has.has(id) && textOf(message) !== '') return false
+  return message.parts.every(
+    (part) => part.type !== 'call' || has.has(part.callId) || hidden.has(part.name),
+  )
 }
 
 function idFrom(id: string, field: string): string {
