@@ -7,6 +7,7 @@ import { openAsks, standInCall } from '../asks.ts'
 import type { ResponseStatus, RuntimeEvent } from './events.ts'
 import { failedStatus, stoppedStatus } from './failures.ts'
 import { interruptEvent } from './interrupts.ts'
+import { contentOf, endOf, fullStop, type Growing, startOf } from './making.ts'
 import { resultId, toClient } from './messages.ts'
 
 /** Who listens, as its request says. */
@@ -20,10 +21,12 @@ export interface Listener {
   hidden: ReadonlySet<string>
   /** Ids of what it has. */
   has: ReadonlySet<string>
+  /** What it has ends in a call or a result. */
+  endsInCall: boolean
 }
 
 interface Open {
-  kind: 'text' | 'input'
+  kind: Growing
   messageId: string
   /** Characters told. */
   sent: number
@@ -37,17 +40,19 @@ export class Telling {
   readonly runId: string
   readonly #to: Listener
   readonly #thread: Thread
-  /** It lacks something else than this run: at the end it is given all there is. */
-  readonly #lacks: boolean
+  /** Whether it lacks something else than this run: then it is given all there is, at the end. */
+  readonly #lacks: () => boolean
   readonly #open = new Map<string, Open>()
   #node = ''
   #stays = true
+  #endsInCall: boolean
   /** The last event was made. */
   over = false
 
-  constructor(to: Listener, thread: Thread, runId: string, lacks: boolean) {
+  constructor(to: Listener, thread: Thread, runId: string, lacks: () => boolean) {
     this.#to = to
     this.#lacks = lacks
+    this.#endsInCall = to.endsInCall
     this.#thread = thread
     this.runId = runId
   }
@@ -59,6 +64,7 @@ export class Telling {
     const open = this.#open.get(id)
     const begun = open ?? { kind, messageId, sent: 0 }
     const events = open ? [] : [startOf(kind, id, messageId, name, at)]
+    if (!open) this.#endsInCall = kind === 'input'
     this.#open.set(id, begun)
     begun.sent += text.length
     if (text !== '') events.push(contentOf(kind, id, text))
@@ -112,6 +118,7 @@ export class Telling {
     const text = textOf(message)
     if (role === 'user') {
       if (this.#to.has.has(id) || text === '') return []
+      this.#endsInCall = false
       const start = { type: 'TextMessageStart', messageId: id, role, at } as const
       return [start, contentOf('text', id, text), { type: 'TextMessageEnd', messageId: id }]
     }
@@ -142,6 +149,7 @@ export class Telling {
     // Told of a result of its own action, a client would run it once more.
     if (has.has(resultId(callId)) || tools.has(name) || hidden.has(name)) return []
     const about = { actionExecutionId: callId, actionName: name }
+    this.#endsInCall = true
     return [{ type: 'ActionExecutionResult', ...about, result: textOf(message), at }]
   }
 
@@ -184,20 +192,23 @@ export class Telling {
     const failed = status.code === 'Failed' ? 'The run has ended before this was whole.' : again
     return [
       ...this.#endAll(() => true, failed),
-      ...(entry.kind === 'run.waiting' ? this.#questions(entry.at) : []),
+      ...(entry.kind === 'run.waiting' ? this.#questions(entry) : this.#full(entry)),
       ...this.#last(entry),
       { type: 'ResponseEnd', status },
     ]
   }
 
+  #full = ({ seq, at }: Known) => (this.#endsInCall ? fullStop(`${this.runId}-${seq}`, at) : [])
+
   /** Calls that stand for what is asked; where the client has none for it, the oldest interrupt. */
-  #questions(at: number): RuntimeEvent[] {
+  #questions(entry: Known): RuntimeEvent[] {
     const run = this.#run
     if (!run) return []
+    const { at } = entry
     const { tools, has } = this.#to
     const { calls, interrupts } = openAsks(this.#thread.state, run, tools)
     const [first] = interrupts
-    if (first) return [interruptEvent(first)]
+    if (first) return [...this.#full(entry), interruptEvent(first)]
     return calls
       .filter(({ ask }) => ask.kind !== 'client_tool' && !has.has(ask.askId))
       .flatMap((record) => {
@@ -217,7 +228,7 @@ export class Telling {
   /** The state at the end; to a client that lacks something, with all that the thread holds. */
   #last(entry: Known): RuntimeEvent[] {
     const { agent } = this.#to
-    if (this.#lacks && entry.kind === 'run.completed')
+    if (entry.kind === 'run.completed' && this.#lacks())
       return this.#state(entry, false, { messages: toClient(this.#thread.state) })
     const silent = this.#node === '' && this.#shared(this.#run?.agent ?? '') === undefined
     return agent === undefined || silent ? [] : this.#state(entry, false)
@@ -225,35 +236,6 @@ export class Telling {
 }
 
 const again = 'This was cut off and is given again.'
-
-const startOf = (
-  kind: Open['kind'],
-  id: string,
-  messageId: string,
-  name: string,
-  at: number,
-): RuntimeEvent =>
-  kind === 'text'
-    ? { type: 'TextMessageStart', messageId: id, at }
-    : {
-        type: 'ActionExecutionStart',
-        actionExecutionId: id,
-        actionName: name,
-        parentMessageId: messageId,
-        at,
-      }
-
-const contentOf = (kind: Open['kind'], id: string, text: string): RuntimeEvent =>
-  kind === 'text'
-    ? { type: 'TextMessageContent', messageId: id, content: text }
-    : { type: 'ActionExecutionArgs', actionExecutionId: id, args: text }
-
-function endOf(kind: Open['kind'], id: string, failed: string | undefined): RuntimeEvent {
-  const how = failed === undefined ? {} : { failed }
-  return kind === 'text'
-    ? { type: 'TextMessageEnd', messageId: id, ...how }
-    : { type: 'ActionExecutionEnd', actionExecutionId: id, ...how }
-}
 
 function statusOf(entry: Known): ResponseStatus {
   if (entry.kind === 'run.failed') return failedStatus(entry.body.error)
