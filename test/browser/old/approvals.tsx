@@ -29,7 +29,7 @@ export function ApprovalAction() {
     ],
     renderAndWaitForResponse: ({ args, status, result, respond }) => {
       if (status === 'complete') return <Decided title={args.title} result={result} />
-      if (status === 'inProgress' || !args.askId || !respond) return <></>
+      if (!args.askId || !respond) return <p className="decided">A question is on its way.</p>
       const asked = args as Asked
       return (
         <ApprovalCard

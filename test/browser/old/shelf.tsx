@@ -7,13 +7,13 @@ interface Library {
 }
 
 export function Shelf() {
-  const { state, setState, running, nodeName } = useCoAgent<Library>({
+  const { state, setState, start, running, nodeName } = useCoAgent<Library>({
     name: 'librarian',
     initialState: { books: [] },
   })
   useCoAgentStateRender<Library>({
     name: 'librarian',
-    render: ({ state }) => (state.looking ? <p className="looking">{state.looking}</p> : ''),
+    render: ({ state }) => (state.looking ? <p className="decided">{state.looking}</p> : ''),
   })
   const books = state.books ?? []
   return (
@@ -32,9 +32,12 @@ export function Shelf() {
           <li key={book}>{book}</li>
         ))}
       </ul>
-      <p className="node">
-        {running ? 'session' : 'no session'} {nodeName}
+      <p>
+        <button type="button" onClick={start}>
+          Call the librarian
+        </button>
       </p>
+      <p>{running ? `In session, at ${nodeName || 'no node'}` : 'No session'}</p>
     </aside>
   )
 }
