@@ -3,21 +3,25 @@ import { theatre } from './theatre.ts'
 
 const scene = theatre()
 const hello = ['user: hello', 'assistant: I heard: hello.']
+const locked = { agent: 'assistant' }
 const rejected = 'The user rejected this call: Not on this page'
 const signed = (guest: string) => scene.stage.guests().filter((one) => one === guest)
 const statuses = async (thread: string) =>
   (await scene.stage.runs(thread)).map(({ status }) => status)
 
 /** The page offers `approveAction`, or it does not and is interrupted. */
-const kinds: [string, Record<string, string>][] = [
-  ['an action of a page', { asks: 'action' }],
-  ['an interrupt of a page locked to an agent', { asks: 'interrupt', agent: 'assistant' }],
-  ['an interrupt of a page', { asks: 'interrupt' }],
-  ['an action of a page locked to an agent', { asks: 'action', agent: 'assistant' }],
+const kinds: [string, Record<'name' | 'asks', string>][] = [
+  ['an action of a page', { name: 'action', asks: 'action' }],
+  [
+    'an interrupt of a page locked to an agent',
+    { name: 'interrupt-locked', asks: 'interrupt', ...locked },
+  ],
+  ['an interrupt of a page', { name: 'interrupt', asks: 'interrupt' }],
+  ['an action of a page locked to an agent', { name: 'action-locked', asks: 'action', ...locked }],
 ]
 
-describe.each(kinds)('an approval as %s of CopilotKit 1.10', (kind, options) => {
-  const name = kind.replaceAll(' ', '-')
+describe.each(kinds)('an approval as %s of CopilotKit 1.10', (_, options) => {
+  const { name } = options
 
   test('is given in the next life of the server, and the tool runs once', async () => {
     const { thread, open } = scene.visit()
@@ -26,7 +30,7 @@ describe.each(kinds)('an approval as %s of CopilotKit 1.10', (kind, options) => 
     await tab.say(`sign ${guest}`)
     const card = tab.card(`Sign the guest book for ${guest}`)
     await card.waitFor()
-    await tab.screenshot(`old-approval-as-${name}`)
+    await tab.screenshot(`old-approval-${name}`)
     await scene.stage.kill()
     await scene.stage.start()
     expect(await statuses(thread)).toEqual(['WAITING_APPROVAL'])
@@ -35,7 +39,7 @@ describe.each(kinds)('an approval as %s of CopilotKit 1.10', (kind, options) => 
     const said = [`user: sign ${guest}`, `assistant: I heard: ${guest} is in the book.`]
     await tab.ends(said)
     expect(await card.count()).toBe(0)
-    await tab.screenshot(`old-approved-as-${name}`)
+    await tab.screenshot(`old-approved-${name}`)
     await tab.say('hello')
     await tab.ends([...said, ...hello])
     expect(signed(guest)).toEqual([guest])
@@ -59,8 +63,8 @@ describe.each(kinds)('an approval as %s of CopilotKit 1.10', (kind, options) => 
   })
 })
 
-describe.each(kinds.slice(0, 2))('an approval as %s of CopilotKit 1.10', (kind, options) => {
-  const name = kind.replaceAll(' ', '-')
+describe.each(kinds.slice(0, 2))('an approval as %s of CopilotKit 1.10', (_, options) => {
+  const { name } = options
 
   test('is given with other arguments', async () => {
     const { open } = scene.visit()

@@ -7,9 +7,9 @@ const whole = 'assistant: Once upon a time there was a handrail.'
 const hello = ['user: hello', 'assistant: I heard: hello.']
 
 /** A page of the old client speaks to an agent of its choice, or to whoever answers. */
-const locked = { agent: 'assistant' }
+const locked = { agent: 'assistant', name: 'locked' }
 const kinds = [
-  ['a page', {}],
+  ['a page', { name: 'free' }],
   ['a page locked to an agent', locked],
 ] as const
 
@@ -17,7 +17,7 @@ const statuses = async (thread: string) =>
   (await scene.stage.runs(thread)).map(({ status }) => status)
 const patience = { timeout: 10_000, interval: 50 }
 
-test.each(kinds)('%s of CopilotKit 1.10 chats, again and again', async (kind, options) => {
+test.each(kinds)('%s of CopilotKit 1.10 chats, again and again', async (_, options) => {
   const { thread, open } = scene.visit()
   const tab = await open('old', options)
   const said: string[] = []
@@ -26,7 +26,7 @@ test.each(kinds)('%s of CopilotKit 1.10 chats, again and again', async (kind, op
     said.push(`user: ${text}`, `assistant: I heard: ${text}.`)
     await tab.ends(said)
   }
-  await tab.screenshot(`old-chat-${kind}`)
+  await tab.screenshot(`old-chat-${options.name}`)
   expect(await scene.stage.runs(thread)).toEqual([
     { said: 'hello', status: 'COMPLETED' },
     { said: 'and again', status: 'COMPLETED' },

@@ -5,8 +5,8 @@ import { theatre } from './theatre.ts'
 const scene = theatre()
 const hello = ['user: hello', 'assistant: I heard: hello.']
 const kinds = [
-  ['a page', {}],
-  ['a page locked to an agent', { agent: 'assistant' }],
+  ['a page', { name: 'free' }],
+  ['a page locked to an agent', { name: 'locked', agent: 'assistant' }],
 ] as const
 
 /** How often the agent painted this page since it was loaded, and how it looks. */
@@ -25,14 +25,14 @@ function requestsOf({ page }: Tab): () => number {
 const statuses = async (thread: string) =>
   (await scene.stage.runs(thread)).map(({ status }) => status)
 
-describe.each(kinds)('actions of %s of CopilotKit 1.10', (kind, options) => {
+describe.each(kinds)('actions of %s of CopilotKit 1.10', (_, options) => {
   test('are run in the browser once, and the run goes on with their result', async () => {
     const { thread, open } = scene.visit()
     const tab = await open('old', options)
     const said = ['user: paint teal', 'assistant: I heard: the background is teal.']
     await tab.say('paint teal')
     await tab.ends(said)
-    await tab.screenshot(`old-painted-${kind}`)
+    await tab.screenshot(`old-painted-${options.name}`)
     await tab.say('hello')
     await tab.ends([...said, ...hello])
     expect(await painted(tab)).toEqual(['1', 'teal'])
@@ -44,7 +44,7 @@ describe.each(kinds)('actions of %s of CopilotKit 1.10', (kind, options) => {
     const tab = await open('old', options)
     await tab.say('seat 12')
     await tab.button('Seat 12A').waitFor()
-    await tab.screenshot(`old-seat-${kind}`)
+    await tab.screenshot(`old-seat-${options.name}`)
     await tab.button('Seat 12B').click()
     const said = ['user: seat 12', 'assistant: I heard: 12B.']
     await tab.ends(said)
