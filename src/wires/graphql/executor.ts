@@ -110,7 +110,7 @@ function limited({ introspection }: ExecutorOptions): Plugin {
     onValidate:
       () =>
       ({ valid, result, setResult }) => {
-        if (!(valid || introspection)) setResult(result.map(withoutHints))
+        if (!(valid || introspection)) setResult((result as GraphQLError[]).map(withoutHints))
       },
   }
 }
