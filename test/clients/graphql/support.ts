@@ -1,0 +1,94 @@
+import { GenerateCopilotResponseDocument } from '@copilotkit/runtime-client-gql'
+import { print } from 'graphql'
+import { expect } from 'vitest'
+import { type Answer, listen } from './judge.ts'
+import type { Heard, Seen } from './page.ts'
+
+export * from './page.ts'
+
+/** The document that the client sends for a response, before it adds `__typename`. */
+export const document = print(GenerateCopilotResponseDocument as never)
+
+/** A message as it stands in a request. */
+export const textInput = (content: string, id: string, role = 'user') => ({
+  ...{ id, createdAt: '2025-01-01T00:00:00.000Z' },
+  textMessage: { content, role },
+})
+
+/** The data of a request as React makes it. */
+export const dataOf = (messages: readonly object[], more: object = {}) => ({
+  ...{ agentStates: [], context: [], extensions: {}, forwardedParameters: {}, metaEvents: [] },
+  frontend: { actions: [], url: 'http://localhost:3000/' },
+  ...{ messages, metadata: { requestType: 'Chat' }, runId: null, threadId: 't' },
+  ...more,
+})
+
+/** The list of what the client accepts, in its order. */
+export const accept =
+  'application/graphql-response+json, application/graphql+json, application/json, text/event-stream, multipart/mixed'
+
+export interface PostOptions {
+  headers?: Record<string, string | undefined>
+  path?: string
+  query?: string
+  signal?: AbortSignal
+}
+
+/** Asks without a client, for what no client would send; the answer is read to its end. */
+export async function post(base: string, body: unknown, options: PostOptions = {}) {
+  const answers: Answer[] = []
+  const { path = '/copilotkit', headers, signal } = options
+  const all = { accept, 'content-type': 'application/json', ...headers }
+  const given = Object.entries(all).filter((one): one is [string, string] => one[1] !== undefined)
+  const response = await listen(answers, () =>
+    fetch(base + path, {
+      method: 'POST',
+      headers: Object.fromEntries(given),
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+      ...(signal && { signal }),
+    }),
+  )
+  const text = await response.text()
+  const isJson = /json/.test(response.headers.get('content-type') ?? '')
+  return {
+    ...{ status: response.status, headers: response.headers, text },
+    json: isJson && text !== '' ? JSON.parse(text) : undefined,
+    answer: answers[0]!,
+    payloads: answers[0]?.stream?.payloads ?? [],
+    /** The whole response, put together. */
+    response: answers[0]?.told().response as Seen,
+  }
+}
+
+/** Asks for a response, without a client. */
+export const generate = (base: string, data: object, options: PostOptions = {}) =>
+  post(
+    base,
+    {
+      operationName: 'generateCopilotResponse',
+      query: options.query ?? document,
+      variables: { data },
+    },
+    options,
+  )
+
+/** Ended well. */
+export function succeeded({ error, status, last }: Heard): void {
+  expect(error).toBeUndefined()
+  expect(status, JSON.stringify(last)).toMatchObject({ code: 'Success' })
+}
+
+/** Waits for something that the test cannot be told of. */
+export async function until(what: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await what())) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const cut = /terminated|aborted|ECONNRESET|other side closed|fetch failed|Stop was called/
+
+// A client whose connection is cut also rejects where nobody listens; vitest would count that.
+const strict = process.listeners('unhandledRejection')
+process.removeAllListeners('unhandledRejection')
+process.on('unhandledRejection', (error, promise) => {
+  if (cut.test(String(error))) return
+  for (const listener of strict) listener(error, promise)
+})
