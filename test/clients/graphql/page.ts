@@ -1,3 +1,4 @@
+import { expect } from 'vitest'
 import {
   type ActionExecutionMessage,
   CopilotRuntimeClient,
@@ -10,15 +11,15 @@ import {
   ResultMessage,
   Role,
   TextMessage,
-} from '@copilotkit/runtime-client-gql'
-import { expect } from 'vitest'
+} from './client.ts'
 import { type Answer, listen } from './judge.ts'
 
-type Source = ReturnType<CopilotRuntimeClient['generateCopilotResponse']>
+type Client = InstanceType<typeof CopilotRuntimeClient>
+type Source = ReturnType<Client['generateCopilotResponse']>
 /** `generateCopilotResponse` as the client has it after each part. */
 // biome-ignore lint/suspicious/noExplicitAny: the client's own data, looked into by assertions
 export type Seen = Record<string, any>
-type Data = Parameters<CopilotRuntimeClient['generateCopilotResponse']>[0]['data']
+type Data = Parameters<Client['generateCopilotResponse']>[0]['data']
 
 export interface Action {
   name: string
@@ -65,7 +66,7 @@ export interface Watching {
 }
 
 export interface Page {
-  client: CopilotRuntimeClient
+  client: Client
   /** The answers it got, oldest first. */
   answers: Answer[]
   /** What the client called its error and warning handlers with. */
@@ -256,7 +257,7 @@ function openClient(url: string, headers: Record<string, string>) {
 
 /** Reads to the end; the error it ended with, if any. */
 async function read(
-  client: CopilotRuntimeClient,
+  client: Client,
   source: Source,
   seen: Seen[],
   signal: AbortSignal,

@@ -1,6 +1,6 @@
-import { GenerateCopilotResponseDocument } from '@copilotkit/runtime-client-gql'
 import { print } from 'graphql'
 import { expect } from 'vitest'
+import { GenerateCopilotResponseDocument } from './client.ts'
 import { type Answer, listen } from './judge.ts'
 import type { Heard, Seen } from './page.ts'
 
