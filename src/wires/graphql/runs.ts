@@ -14,6 +14,7 @@ import type { Generated, RuntimeEvent } from './events.ts'
 import { failedStatus } from './failures.ts'
 import { refusal } from './guardrails.ts'
 import { offered, optionsFrom, stateFrom } from './input.ts'
+import { wasShown } from './interrupts.ts'
 import { fromClient, idsIn, resultId, toClient } from './messages.ts'
 import { isOnce, once } from './once.ts'
 import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
@@ -68,7 +69,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const state = thread?.state ?? emptyState('')
     const messages = fromClient(data.messages, state)
     const news = reconcile(state, { messages, regenerates: false })
-    const [forged] = news.forged
+    const forged = news.forged.find((callId) => !wasShown(state, callId))
     if (forged !== undefined) throw unknownResult(forged)
     const why = refusal(data, news.said)
     if (why !== undefined) return refused(one, why)
@@ -82,7 +83,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const options = optionsFrom(data, one.properties, news.instructions, one.request)
     const more = { ...stateFrom(data, state, agent), options }
     const done = await runtime.answer(caller, threadId, { decisions, ...more })
-    if (done.settled.size > 0 && news.said.length > 0) return await say(one, news, to, 'queue')
+    if (news.said.length > 0) return await say(one, news, to, 'queue')
     const runId = state.active
     const goesOn = done.settled.size > 0 && runId !== null
     if (!goesOn || state.runs.get(runId)?.status === 'waiting') return await join(one, thread, to)
