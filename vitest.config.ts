@@ -6,6 +6,7 @@ const minutes = 60_000
 const crash = ['test/crash/**', 'test/clients/soak/**']
 
 export default defineConfig({
+  resolve: { alias: { graphql: 'graphql/index.js' } },
   test: {
     pool: 'forks', // a test that kills or blocks its process must not take others along
     maxWorkers: 2, // tests start servers of their own: more workers would starve those

@@ -166,7 +166,7 @@ describe('the budget of a chat', () => {
     expect(said(server.model.requests[1]).at(-1)).toBe('tool: saw sea')
   })
 
-  test('that is stopped ends the run, and the page says so to nobody', async () => {
+  test('that is stopped ends the run: the model is asked no more', async () => {
     const server = await limited()
     const page = openPage(server.url, { actions: [budget] })
     await page.say('the sea?')
@@ -186,7 +186,7 @@ describe('the budget of a chat', () => {
     expect(error).toMatchObject({ graphQLErrors: [{ extensions: { code: 'MISUSE' } }] })
     expect(server.model.requests).toHaveLength(1)
     page.messages = list
-    succeeded(await settle(page, { newLimit: 2, newStatus: true }))
+    succeeded(await settle(page, { newLimit: 1, newStatus: true }))
     expect(page.shown().at(-1)).toBe('assistant: Blue.')
     succeeded(await page.say('more?'))
     expect(cardOf(page).name).toBe('reconfigureHITL')

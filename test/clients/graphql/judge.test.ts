@@ -22,6 +22,11 @@ const status = (code = 'Success', more = {}) => ({
   data: { status: { code, ...more } },
   path: [G, 'messages', 0],
 })
+const at0 = [G, 'messages', 0]
+const paint = {
+  ...{ __typename: 'ActionExecutionMessageOutput', id: 'c', createdAt: at, name: 'paint' },
+  ...{ arguments: [], parentMessageId: null },
+}
 const ended = { data: { status: { code: 'Success' } }, path: [G] }
 const next = (...incremental: unknown[]) => ({ incremental, hasNext: true })
 const last = { hasNext: false }
@@ -85,6 +90,13 @@ describe('the judge of what is said', () => {
     expect(response.messages[0].content).toEqual(['Wö', 'rld'])
     const kept = [first, { hasNext: true }, ...good.slice(1)]
     expect(judged(kept).wrong).toEqual([])
+    const named = next(
+      { ...item, items: [paint] },
+      { items: ['{'], path: [...at0, 'arguments', 0] },
+    )
+    const nameless = { data: { name: '', status: { code: 'Failed', reason: 'no' } }, path: at0 }
+    const back = next({ items: [''], path: [...at0, 'arguments', 0] }, nameless)
+    expect(judged([first, named, back, next(ended), last]).wrong).toEqual([])
     const taken = next(piece(0, '', ''), status('Failed', { reason: 'taken back' }))
     expect(judged([first, good[1], taken, next(ended), last]).wrong).toEqual([])
   })
@@ -104,6 +116,14 @@ describe('the judge of what is said', () => {
     ['something after the end', [first, next(ended), last, next(item)]],
     ['taken back in part', [first, next(item, piece(0, 'a', 'b'), piece(0, ''), status('Failed'))]],
     ['taken back and good', [first, next(item, piece(0, 'a'), piece(0, ''), status())]],
+    [
+      'a call taken back that has its name',
+      [
+        ...[first, next({ ...item, items: [paint] })],
+        next({ items: ['{'], path: [...at0, 'arguments', 0] }),
+        next({ items: [''], path: [...at0, 'arguments', 0] }, status('Failed', { reason: 'no' })),
+      ],
+    ],
     ['failed for no reason', [first, next(item, status('Failed'))]],
     ['a response that is there at once', [{ ...first, hasNext: false }]],
     ['an error in an entry', [first, next({ ...item, errors: [{ message: 'no' }] })]],

@@ -137,12 +137,14 @@ export function openPage(base: string, options: PageOptions = {}): Page {
 
     async say(text, id, more) {
       page.add(userMessage(text, id))
-      return page.complete(more)
+      return page.complete({ ...more, metaEvents: [] }) // an answer is sent once
     },
 
     async complete(more = {}) {
       const heard = await page.begin(more).done
-      const ran = heard.error ? false : await handle(page.messages, actions)
+      // A failed response makes React throw; one that was interrupted does not.
+      const over = heard.error || heard.status?.reason === 'UNKNOWN_ERROR'
+      const ran = over ? undefined : await handle(page.messages, actions)
       if (!ran) return heard
       page.messages = ran
       return page.complete(more)

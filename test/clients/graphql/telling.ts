@@ -109,11 +109,15 @@ function merge(path: Place, data: Thing, state: State): void {
   const about = path.join('.') || 'the response'
   const thing = find(response, path) as Thing | undefined
   if (!thing || typeof thing !== 'object') return void wrong.push(`${about} was not sent before`)
-  const { status, __typename, ...strange } = data as { status?: Thing; __typename?: string }
+  const { status, __typename, ...more } = data as { status?: Thing; __typename?: string }
+  const { name, ...strange } = more as { name?: string }
   if (Object.keys(strange).length > 0) wrong.push(`${about} is given ${Object.keys(strange)}`)
   if (__typename !== undefined && __typename !== thing.__typename)
     wrong.push(`${about} is a ${thing.__typename} and not a ${__typename}`)
   if (!status) return void wrong.push(`${about} is given no status`)
+  // A call that is taken back loses its name too: React runs also what has failed.
+  if (name !== undefined && (name !== '' || status.code !== 'Failed'))
+    wrong.push(`${about} is given the name ${name}`)
   if ('status' in thing) wrong.push(`${about} is given a second status`)
   const kind = thing === response ? 'ResponseStatus' : 'MessageStatus'
   judgeStatus(status, kind, about, wrong)
@@ -121,12 +125,14 @@ function merge(path: Place, data: Thing, state: State): void {
     if (status.code !== 'Failed') wrong.push(`${about} was taken back and is ${status.code}`)
     const pieces = (thing.content ?? thing.arguments) as string[]
     if (pieces.join('') !== '') wrong.push(`${about} was taken back in part`)
+    if ('arguments' in thing && name !== '') wrong.push(`${about} was taken back and has a name`)
   }
   if (thing === response) {
     for (const { id, status } of withStatus(response))
       if (!status) wrong.push(`${id} has no status when the response has its own`)
   }
   thing.status = structuredClone(status)
+  if (name !== undefined) thing.name = name
 }
 
 function withStatus(response: Thing): Thing[] {
@@ -177,6 +183,8 @@ const text: Check = (value) => typeof value === 'string'
 const maybe: Check = (value) => value === null || text(value)
 const flag: Check = (value) => typeof value === 'boolean'
 const assistant: Check = (value) => value === 'assistant'
+/** A page that lacks what another said is told it. */
+const speaker: Check = (value) => value === 'assistant' || value === 'user'
 const object: Check = (value) => text(value) && isObject(parse(value as string))
 const date: Check = (value) => /^\d{4}(-\d\d){2}T\d\d(:\d\d){2}\.\d{3}Z$/.test(String(value))
 
@@ -193,7 +201,7 @@ function parse(json: string): unknown {
 
 const base = { id: text, createdAt: date }
 const messages: Record<string, Record<string, Check>> = {
-  TextMessageOutput: { ...base, content: isEmpty, role: assistant, parentMessageId: maybe },
+  TextMessageOutput: { ...base, content: isEmpty, role: speaker, parentMessageId: maybe },
   ActionExecutionMessageOutput: { ...base, name: text, arguments: isEmpty, parentMessageId: maybe },
   ResultMessageOutput: { ...base, result: text, actionExecutionId: text, actionName: text },
   AgentStateMessageOutput: {
