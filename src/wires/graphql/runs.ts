@@ -12,7 +12,7 @@ import { clientId } from '../http.ts'
 import { answersIn } from './answers.ts'
 import type { Generated, RuntimeEvent } from './events.ts'
 import { failedStatus } from './failures.ts'
-import { refusal } from './guardrails.ts'
+import { judge } from './guardrails.ts'
 import { offered, optionsFrom, stateFrom } from './input.ts'
 import { wasShown } from './interrupts.ts'
 import { fromClient, idsIn, resultId, toClient } from './messages.ts'
@@ -71,8 +71,9 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const news = reconcile(state, { messages, regenerates: false })
     const forged = news.forged.find((callId) => !wasShown(state, callId))
     if (forged !== undefined) throw unknownResult(forged)
-    const why = refusal(data, news.said)
+    const { passed, why } = judge(data, news.said)
     if (why !== undefined) return refused(one, why)
+    news.said = passed
     const to = listenerOf(one)
     const decisions = answersIn(state, data, news)
     const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
