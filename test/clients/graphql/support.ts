@@ -1,4 +1,4 @@
-import { print } from 'graphql'
+import { type ASTNode, Kind, print, type SelectionSetNode, visit } from 'graphql'
 import { expect } from 'vitest'
 import { GenerateCopilotResponseDocument } from './client.ts'
 import { type Answer, listen } from './judge.ts'
@@ -8,6 +8,25 @@ export * from './page.ts'
 
 /** The document that the client sends for a response, before it adds `__typename`. */
 export const document = print(GenerateCopilotResponseDocument as never)
+
+/** The one that it sends: it asks for the type of everything it can. */
+export const typedDocument = print(
+  visit(
+    GenerateCopilotResponseDocument as never,
+    {
+      SelectionSet: { leave: withTypename },
+    } as never,
+  ),
+)
+
+function withTypename(node: SelectionSetNode, _key: unknown, parent: ASTNode): SelectionSetNode {
+  const asked = node.selections.some(
+    (one) => one.kind === Kind.FIELD && one.name.value === '__typename',
+  )
+  if (asked || parent.kind === Kind.OPERATION_DEFINITION) return node
+  const typename = { kind: Kind.FIELD, name: { kind: Kind.NAME, value: '__typename' } } as const
+  return { ...node, selections: [...node.selections, typename] }
+}
 
 /** A message as it stands in a request. */
 export const textInput = (content: string, id: string, role = 'user') => ({
