@@ -201,7 +201,6 @@ describe('limits', () => {
       '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }',
     ],
     ['several mutations', two()],
-    ['a subscription', 'subscription { hello }'],
     ['an operation that is not there', 'query a { hello } query b { hello }'],
     ['braces without end', '{'.repeat(50_000)],
   ] as const)('%s is refused, and costs nothing', async ([, query]) => {
@@ -211,6 +210,13 @@ describe('limits', () => {
     expect(json.errors[0].message).toMatch(/\S/)
     expect((await server.request('GET', '/chats/t')).status).toBe(404)
     expect((await post(server.url, hello)).json.data.hello).toBe('Hello World')
+  })
+
+  test('there are no subscriptions', async () => {
+    const server = await story([])
+    const { json } = await post(server.url, { query: 'subscription { hello }' })
+    expect(json.errors[0].message).toContain('subscription')
+    expect(json.data).toBeUndefined()
   })
 
   test.for([

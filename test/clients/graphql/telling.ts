@@ -96,7 +96,7 @@ function put(path: Place, items: unknown[], state: State): void {
 
 /** A new message, or a new meta event. */
 function enter(item: Thing, list: Thing[], name: string, { wrong }: State): void {
-  const type = String(item?.__typename)
+  const type = String(item?.__typename ?? item?.name) // an event has its type for a name
   const fields = (name === 'messages' ? messages : metaEvents)[type]
   if (!fields) return void wrong.push(`${name} has a ${type}`)
   check(item, fields, type, wrong)
