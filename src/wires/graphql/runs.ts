@@ -10,7 +10,7 @@ import type { Log } from '../../core/worker.ts'
 import { openAsks } from '../asks.ts'
 import { clientId } from '../http.ts'
 import { answersIn } from './answers.ts'
-import type { Generated, RuntimeEvent } from './events.ts'
+import type { Generated } from './events.ts'
 import { failedStatus } from './failures.ts'
 import { judge } from './guardrails.ts'
 import { offered, optionsFrom, stateFrom } from './input.ts'
@@ -20,7 +20,7 @@ import { isOnce, once } from './once.ts'
 import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
 import { type StopRule, stops } from './stops.ts'
 import { told } from './stream.ts'
-import { type Listener, stateWithoutMessages, Telling } from './telling.ts'
+import { fullStop, type Listener, stateWithoutMessages, Telling } from './telling.ts'
 
 export interface Asked {
   caller: Caller
@@ -78,7 +78,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const decisions = answersIn(state, data, news)
     const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
     if (news.said.length > 0 && onlyCalls && !isBlocked(state, to)) return await say(one, news, to)
-    if (!thread) return answered(one, null, nothing)
+    if (!thread) return nothing(one, to)
     if (decisions.length === 0) return await join(one, thread, to)
     const { seq } = state
     const options = optionsFrom(data, one.properties, news.instructions, one.request)
@@ -108,8 +108,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     })
     if (!begun.fresh) return await join(one, begun.thread, to, begun.runId)
     const { firstSeq } = begun.thread.state.runs.get(begun.runId)!
-    const lacks = busy !== undefined || undefined // what goes before this is not told to it
-    return tell(one, begun.thread, begun.runId, to, firstSeq - 1, lacks)
+    return tell(one, begun.thread, begun.runId, to, firstSeq - 1)
   }
 
   /** What the client lacks of the run that is at work, or was last. */
@@ -117,20 +116,14 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const { state } = thread
     const runId = which ?? state.active ?? state.head
     const run = state.runs.get(runId ?? '')
-    if (!run) return answered(one, null, nothing)
+    if (!run) return nothing(one, to)
     await stopping.returned(one.caller, one.threadId)
     return tell(one, thread, run.runId, to, run.firstSeq - 1)
   }
 
-  function tell(
-    one: Said,
-    thread: Thread,
-    runId: string,
-    to: Listener,
-    after: number,
-    lacks = !isUpToDate(thread.state, one.data, to, runId),
-  ) {
+  function tell(one: Said, thread: Thread, runId: string, to: Listener, after: number) {
     const { caller, threadId } = one
+    const lacks = () => !isUpToDate(thread.state, one.data, to, runId)
     const telling = new Telling(to, thread, runId, lacks)
     return answered(one, runId, (signal) => {
       const left = () => {
@@ -141,12 +134,20 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     })
   }
 
+  const nothing = (one: Said, { endsInCall }: Listener): Generated =>
+    answered(one, null, async function* () {
+      const end = endsInCall ? fullStop(runtime.newId('msg'), runtime.clock.now()) : []
+      yield [...end, { type: 'ResponseEnd', status: { code: 'Success' } }]
+    })
+
   function listenerOf({ data, threadId }: Said): Listener {
     const name = data.agentSession?.agentName
     const tools = new Set(offered(data).map((one) => one.name))
     const own = find(name).tools.map((one) => one.name)
     const hidden = new Set(own.filter((one) => tools.has(one)))
-    return { threadId, agent: name, tools, hidden, has: idsIn(data.messages) }
+    const last = data.messages.findLast((one) => !one.agentStateMessage)
+    const endsInCall = Boolean(last?.resultMessage ?? last?.actionExecutionMessage)
+    return { threadId, agent: name, tools, hidden, has: idsIn(data.messages), endsInCall }
   }
 
   return {
@@ -186,10 +187,6 @@ function answered(
   return { threadId, runId: data.runId ?? runId, extensions, events }
 }
 
-async function* nothing(): AsyncGenerator<RuntimeEvent[], void, undefined> {
-  yield [{ type: 'ResponseEnd', status: { code: 'Success' } }]
-}
-
 const refused = (one: Said, message: string): Generated =>
   answered(one, null, async function* () {
     yield [{ type: 'ResponseEnd', status: failedStatus({ code: 'guardrail', message }) }]
@@ -218,8 +215,10 @@ function isUpToDate(
   { has, hidden }: Listener,
   runId: string,
 ): boolean {
-  for (const { id, textMessage } of data.messages)
-    if (textMessage?.role === 'assistant' && !state.messages.has(id)) return false
+  for (const { id, textMessage } of data.messages) {
+    const { role, content } = textMessage ?? {}
+    if (role === 'assistant' && content !== '' && !state.messages.has(id)) return false
+  }
   return whatIsShown(state).every((one) => {
     if (!('message' in one) || one.runId === runId) return true
     const { message } = one
