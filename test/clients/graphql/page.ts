@@ -240,7 +240,7 @@ export function openPage(base: string, options: PageOptions = {}): Page {
     page.messages = [...previous, ...messages]
     for (const event of last.metaEvents ?? [])
       if (event.name === 'LangGraphInterruptEvent')
-        page.interrupt = { value: JSON.parse(event.value), text: event.value }
+        page.interrupt = { value: parsed(event.value), text: event.value }
     const state = messages.findLast((one) => one.isAgentStateMessage())
     if (!state?.isAgentStateMessage()) return
     page.states[state.agentName] = state.state
@@ -274,6 +274,15 @@ async function read(
   } catch (error) {
     if (signal.aborted) return undefined
     return error as Error
+  }
+}
+
+/** React falls back to the text. */
+function parsed(value: string): Seen {
+  try {
+    return JSON.parse(value)
+  } catch {
+    return value as unknown as Seen
   }
 }
 

@@ -1,10 +1,12 @@
 import { type ASTNode, Kind, print, type SelectionSetNode, visit } from 'graphql'
 import { expect } from 'vitest'
-import { GenerateCopilotResponseDocument } from './client.ts'
+import { GenerateCopilotResponseDocument, loadMessagesFromJsonRepresentation } from './client.ts'
 import { type Answer, listen } from './judge.ts'
 import type { Heard, Seen } from './page.ts'
 
 export * from './page.ts'
+
+export const loadMessages = (json: string) => loadMessagesFromJsonRepresentation(JSON.parse(json))
 
 /** The document that the client sends for a response, before it adds `__typename`. */
 export const document = print(GenerateCopilotResponseDocument as never)
@@ -51,6 +53,8 @@ export interface PostOptions {
   path?: string
   query?: string
   signal?: AbortSignal
+  /** Closes the connection when this was said. */
+  leaves?: string | undefined
 }
 
 /** Asks without a client, for what no client would send; the answer is read to its end. */
@@ -67,7 +71,10 @@ export async function post(base: string, body: unknown, options: PostOptions = {
       ...(signal && { signal }),
     }),
   )
-  const text = await response.text()
+  const text =
+    options.leaves === undefined
+      ? await response.text()
+      : await leave(response, options.leaves, answers[0]!)
   const isJson = /json/.test(response.headers.get('content-type') ?? '')
   return {
     ...{ status: response.status, headers: response.headers, text },
@@ -77,6 +84,16 @@ export async function post(base: string, body: unknown, options: PostOptions = {
     /** The whole response, put together. */
     response: answers[0]?.told().response as Seen,
   }
+}
+
+/** Reads until something was said, and closes the connection. */
+async function leave(response: Response, words: string, answer: Answer): Promise<string> {
+  let text = ''
+  for await (const chunk of response.body!) {
+    text += Buffer.from(chunk).toString('utf8')
+    if (text.includes(words) && answer.stream!.payloads.length > 0) break
+  }
+  return text
 }
 
 /** Asks for a response, without a client. */

@@ -215,6 +215,14 @@ const metaEvents: Record<string, Record<string, Check>> = {
     name: (value) => value === 'LangGraphInterruptEvent',
     value: text,
   },
+  CopilotKitLangGraphInterruptEvent: {
+    type: (value) => value === 'MetaEvent',
+    name: (value) => value === 'CopilotKitLangGraphInterruptEvent',
+    data: (value) => {
+      const { value: asked, messages: brought } = value as Thing
+      return text(asked) && Array.isArray(brought) && !brought.some((one) => 'status' in one)
+    },
+  },
 }
 
 /** Exactly these fields: the client's document asks for no others. */
