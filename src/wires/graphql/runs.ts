@@ -11,7 +11,7 @@ import { answersIn } from './answers.ts'
 import type { Generated } from './events.ts'
 import { failedStatus } from './failures.ts'
 import { judge } from './guardrails.ts'
-import { offered, optionsFrom, stateFrom } from './input.ts'
+import { offered, optionsFrom, ownState, stateFrom } from './input.ts'
 import { wasShown } from './interrupts.ts'
 import { fullStop } from './making.ts'
 import { fromClient, idsIn, toClient } from './messages.ts'
@@ -153,7 +153,8 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const hidden = new Set(own.filter((one) => tools.has(one)))
     const last = data.messages.findLast((one) => !one.agentStateMessage)
     const endsInCall = Boolean(last?.resultMessage ?? last?.actionExecutionMessage)
-    return { threadId, agent: name, tools, hidden, has: idsIn(data.messages), endsInCall }
+    const has = idsIn(data.messages)
+    return { threadId, agent: name, tools, hidden, has, endsInCall, state: ownState(data) }
   }
 
   return {

@@ -3,6 +3,7 @@ import type { Known } from '../../core/entries.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
+import { canonical } from '../../lib/canonical.ts'
 import { openAsks, standInCall } from '../asks.ts'
 import type { ResponseStatus, RuntimeEvent } from './events.ts'
 import { failedStatus, stoppedStatus } from './failures.ts'
@@ -23,6 +24,8 @@ export interface Listener {
   has: ReadonlySet<string>
   /** What it has ends in a call or a result. */
   endsInCall: boolean
+  /** Its copy of the agent's state, if it brought one. */
+  state: unknown
 }
 
 interface Open {
@@ -87,7 +90,7 @@ export class Telling {
       case 'state.patched':
         if (entry.body.agent !== this.#run?.agent) return []
         this.#shared = entry.body.value
-        return this.#state(entry, true)
+        return isOwn(entry, this.#to) ? [] : this.#state(entry, true)
       case 'event':
         return this.#event(entry, entry.body.name, entry.body.value)
       case 'run.waiting': {
@@ -238,6 +241,10 @@ export class Telling {
 }
 
 const again = 'This was cut off and is given again.'
+
+/** A client need not be told of the state that it brought itself. */
+const isOwn = ({ actor, body }: Known<'state.patched'>, { state }: Listener): boolean =>
+  actor.type === 'user' && canonical(body.value) === canonical(state)
 
 function statusOf(entry: Known): ResponseStatus {
   if (entry.kind === 'run.failed') return failedStatus(entry.body.error)
