@@ -58,7 +58,7 @@ export interface Tab {
 }
 
 /** `old` is the last client that speaks GraphQL. */
-export type Flavour = 'v1' | 'v2' | 'readme' | 'old'
+export type Flavour = 'v1' | 'v2' | 'readme' | 'old' | 'old-readme'
 
 /** Where the two generations of the client differ. */
 interface Client {
@@ -100,7 +100,7 @@ export function openTabs(context: BrowserContext) {
     expect(surprises).toEqual([])
   })
   return async (address: string, flavour: Flavour): Promise<Tab> => {
-    const client = flavour === 'old' ? old : current
+    const client = flavour.startsWith('old') ? old : current
     const page = await context.newPage()
     pages.push(page)
     let calm = true

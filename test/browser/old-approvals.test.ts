@@ -145,3 +145,15 @@ test('the stop button of CopilotKit 1.10 beside a card approves nothing', async 
   expect(signed('Mallory')).toEqual([])
   expect(await statuses(thread)).toEqual(['CANCELLED', 'COMPLETED'])
 })
+
+test('the page of CopilotKit 1.10 that the README prints asks, and takes the answer', async () => {
+  const guest = 'Old-Reader'
+  const { open } = scene.visit()
+  const tab = await open('old-readme', { agent: 'default' })
+  await tab.say(`sign ${guest}`)
+  await tab.page.getByText(`Sign the guest book for ${guest}`).waitFor()
+  await tab.screenshot('old-readme')
+  await tab.button('Yes').click()
+  await tab.ends([`user: sign ${guest}`, `assistant: I heard: ${guest} is in the book.`])
+  expect(signed(guest)).toEqual([guest])
+})

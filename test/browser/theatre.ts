@@ -37,7 +37,11 @@ export function theatre() {
             thread,
             ...options,
           })
-          const page = flavour === 'old' ? 'old/index' : `page/${flavour}`
+          const olds: Partial<Record<Flavour, string>> = {
+            old: 'old/index',
+            'old-readme': 'old/readme',
+          }
+          const page = olds[flavour] ?? `page/${flavour}`
           return open(`${pages.url}/${page}.html?${query}`, flavour)
         },
       }
