@@ -83,8 +83,9 @@ const deviations = read<Record<string, string>>('deviations')
 const elsewhere = read<Record<string, string>>('elsewhere')
 
 test.for(exchanges)('$of', async ({ model: plays = [], agent, plays: legs = [], steps }) => {
-  const model = { ...scriptedModel(playedModel(plays)), accepts: ['image/*'] }
-  const played = player(agent ?? 'nothing', legs)
+  const script = playedModel(plays)
+  const model = { ...scriptedModel(script), accepts: ['image/*'] }
+  const played = player(agent ?? 'nothing', legs, script)
   const server = await serve(
     {
       ...{ model, tools, builtIns: false, retry: { attempts: 1 } },
