@@ -120,7 +120,7 @@ test('whatever a model does and a person answers, every response is well formed,
     {
       numRuns: 12,
       timeout: 8_000,
-      interruptAfterTimeLimit: 6_000, // on a busy machine a few less
+      interruptAfterTimeLimit: 5_000, // on a busy machine a few less
       seed: Number(process.env.HANDRAIL_SEED) || 7,
       endOnFailure: false,
     },
