@@ -270,6 +270,36 @@ describe('a result', () => {
     expect((await server.journal('there')).at(-1)?.kind).toBe('run.waiting')
   })
 
+  test('that comes late, after the user typed on, changes nothing and is no error', async () => {
+    const server = await story([[painting('1')], [text('Then not.')], [text('Bye.')]])
+    const { silent } = painter()
+    const page = openPage(server.url, { actions: [silent] })
+    await page.say('paint')
+    succeeded(await page.say('never mind'))
+    const at = page.messages.findIndex((one) => one.isActionExecutionMessage())
+    page.messages = page.messages.toSpliced(at + 1, 0, resultMessage('1', 'paint', 'after all'))
+    succeeded(await page.say('bye'))
+    expect(page.shown().at(-1)).toBe('assistant: Bye.')
+    expect(said(server.model.requests[2]).join()).not.toContain('after all')
+    expect(server.model.requests).toHaveLength(3)
+  })
+
+  test('and a new message in one list: the result counts, the message is answered once', async () => {
+    const server = await story((_request, n) => [n === 0 ? painting('1') : text(`Answer ${n}.`)])
+    const { silent } = painter()
+    const page = openPage(server.url, { actions: [silent] })
+    await page.say('paint')
+    page.add(resultMessage('1', 'paint', 'painted'))
+    succeeded(await page.say('and now?'))
+    const heard = said(server.model.requests.at(-1))
+    expect(heard).toContain('tool: painted')
+    expect(heard.filter((line) => line === 'user: and now?')).toHaveLength(1)
+    const fresh = openPage(server.url)
+    await fresh.load()
+    expect(fresh.shown().filter((line) => line === 'user: and now?')).toHaveLength(1)
+    expect(fresh.shown().at(-1)).toMatch(/^assistant: Answer/)
+  })
+
   test('of a tool of the server is not the page’s to say', async () => {
     const server = await story([[look('1', 'sea')], [text('Blue.')], [text('Bye.')]])
     const page = openPage(server.url)

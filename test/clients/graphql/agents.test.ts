@@ -103,6 +103,42 @@ describe('an agent with a state', () => {
     expect(page.states.counter).toEqual({ count: 2, told: true })
   })
 
+  test('never tells an older state after a newer one', async () => {
+    const quick: Agent = {
+      name: 'quick',
+      async *run() {
+        yield { type: 'step', name: 'run', done: false }
+        for (let n = 1; n <= 5; n++) yield { type: 'state', value: { n } }
+        yield { type: 'step', name: 'run', done: true }
+      },
+    }
+    const server = await serve({ agents: [quick] })
+    const page = openPage(server.url, { agent: 'quick' })
+    const told = statesOf((await page.say('run')).last).map(({ state }) => JSON.parse(state).n ?? 0)
+    expect(told).toEqual(told.toSorted((a: number, b: number) => a - b))
+    expect(told.at(-1)).toBe(5)
+  })
+
+  test('says things in the order in which the agent does', async () => {
+    const talker: Agent = {
+      name: 'talker',
+      async *run(ctx) {
+        for (const words of ['One.', 'Two.', 'Three.']) {
+          const id = ctx.newId('msg')
+          if (words !== 'One.') yield { type: 'piece', piece: { kind: 'text', id, text: words } }
+          const parts = [{ type: 'text' as const, text: words }]
+          yield { type: 'message', message: { id, role: 'assistant', parts } }
+        }
+      },
+    }
+    const server = await serve({ agents: [talker] })
+    const page = openPage(server.url)
+    succeeded(await page.say('talk'))
+    expect(page.shown()).toEqual([
+      ...['user: talk', 'assistant: One.', 'assistant: Two.', 'assistant: Three.'],
+    ])
+  })
+
   test('is seen at work: a step is on the page before it ends', async () => {
     const stands = gate()
     const slow: Agent = {

@@ -73,7 +73,9 @@ describe('a run that fails', () => {
     stands.open()
     const heard = await watching.done
     expect(heard.status).toMatchObject(failed)
-    for (const one of heard.last.messages) expect(one.status.code).toBe('Failed')
+    const [call] = heard.last.messages
+    expect(call).toMatchObject({ name: '', status: { code: 'Failed' } })
+    expect(page.shown().join()).not.toContain('paint')
   })
 
   test.for<[ErrorCode | 'a stranger', RegExp]>([

@@ -47,6 +47,15 @@ describe('the server owns the history', () => {
     expect(server.model.requests).toHaveLength(1)
   })
 
+  test('a message that is sent many times at once is one run, and all read the answer', async () => {
+    const server = await story([[text('Hi.')], [text('Twice.')]])
+    const pages = Array.from({ length: 6 }, () => openPage(server.url))
+    for (const heard of await Promise.all(pages.map((one) => one.say('hello', 'u1'))))
+      succeeded(heard)
+    for (const one of pages) expect(one.shown()).toEqual(['user: hello', 'assistant: Hi.'])
+    expect(server.model.requests).toHaveLength(1)
+  })
+
   test('words of the agent that a page makes up are not history', async () => {
     const server = await story([[text('Hi.')], [text('No.')]])
     const page = openPage(server.url)
@@ -105,6 +114,18 @@ describe('the server owns the history', () => {
       expect(heard.filter((line) => line === words)).toHaveLength(1)
   })
 })
+
+test.for(['🙂', 'a/b?c#d', '..%2f', 'x'.repeat(200), 'ÄÖ ü'])(
+  'a thread may be called %s',
+  async (threadId) => {
+    const server = await story([[text('Hi.')], [text('Again.')]])
+    const page = openPage(server.url, { threadId })
+    succeeded(await page.say('hello'))
+    const other = openPage(server.url, { threadId })
+    expect(await other.load()).toMatchObject({ exists: true })
+    expect(other.shown()).toEqual(['user: hello', 'assistant: Hi.'])
+  },
+)
 
 describe('what is loaded', () => {
   test('is what the page had, calls and results too, in the shape that the client reads', async () => {

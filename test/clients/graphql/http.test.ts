@@ -4,6 +4,7 @@ import { gate } from '../../support/gate.ts'
 import { raw } from '../../support/raw.ts'
 import { serve } from '../../support/serve.ts'
 import { story } from '../../support/story.ts'
+import type { Answer } from './judge.ts'
 import {
   accept,
   dataOf,
@@ -14,6 +15,7 @@ import {
   succeeded,
   textInput,
   typedDocument,
+  until,
 } from './support.ts'
 
 const hi = dataOf([textInput('hi', 'u1')])
@@ -297,13 +299,14 @@ describe('a connection that waits', () => {
     })
     const env = { HANDRAIL_HEARTBEAT_MS: '20' }
     const server = await serve({ model, builtIns: false }, { env })
-    const asking = generate(server.url, hi, { query })
+    const answers: Answer[] = []
+    const asking = generate(server.url, hi, { query, answers })
     await stands.reached
-    await new Promise((resolve) => setTimeout(resolve, 120))
+    const beats = () =>
+      answers[0]?.stream?.payloads.filter(({ incremental, data }) => !incremental && !data) ?? []
+    await until(() => beats().length >= 2)
     stands.open()
-    const { payloads, response } = await asking
-    const beats = payloads.filter(({ incremental, data }) => !incremental && !data)
-    expect(beats.filter(({ hasNext }) => hasNext).length).toBeGreaterThanOrEqual(2)
+    const { response } = await asking
     expect(response.messages[0].content.join('')).toBe('so Hi.')
   })
 })

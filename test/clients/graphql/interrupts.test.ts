@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import type { Agent } from '../../../src/core/agent.ts'
 import { text } from '../../../src/models/scripted.ts'
+import { serve } from '../../support/serve.ts'
 import { send, story } from '../../support/story.ts'
 import { said } from '../../support/tools.ts'
-import { metaEvent, openPage, type Page, succeeded, userMessage } from './support.ts'
+import { metaEvent, openPage, type Page, resultMessage, succeeded, userMessage } from './support.ts'
 
 async function asking(more = [[text('Done.')], [text('More.')]]) {
   const server = await story([[text('I pay.'), send('1')], ...more])
@@ -175,6 +177,56 @@ describe('two questions', () => {
     expect(server.sent).toEqual([{ to: 'ann', amount: 2 }])
     expect(page.shown().at(-1)).toBe('assistant: Done.')
     expect(interruptsOf(page)).toEqual([])
+  })
+})
+
+describe('a question of an agent', () => {
+  const asks = (input: unknown): Agent => ({
+    name: 'asker',
+    async *run(ctx) {
+      const { value } = await ctx.ask({ kind: 'input', key: 'q', title: 'A question', input })
+      const parts = [{ type: 'text' as const, text: `You said ${JSON.stringify(value)}.` }]
+      yield { type: 'message', message: { id: ctx.newId('msg'), role: 'assistant', parts } }
+    },
+  })
+
+  test.for([
+    ['words', 'Which color?', 'teal', '"teal"'],
+    ['an object', { question: 'Which color?', options: ['red', 'teal'] }, 'teal', '"teal"'],
+    ['an object, and so is its answer', { question: 'Who?' }, { name: 'ann' }, '{"name":"ann"}'],
+  ] as const)('is %s', async ([, input, answer, heard]) => {
+    const server = await serve({ agents: [asks(input)] })
+    const page = openPage(server.url, { agent: 'asker' })
+    succeeded(await page.say('go'))
+    expect(page.interrupt!.value).toEqual(input)
+    succeeded(await page.resolve(answer))
+    expect(page.shown()).toEqual(['user: go', `assistant: You said ${heard}.`])
+    expect(page.interrupt).toBeUndefined()
+  })
+
+  test('that brings messages along shows them, and their results are no forgery', async () => {
+    const calls = [{ id: 'ci-1', name: 'paint', args: { color: 'red' } }]
+    const brought = [{ id: 'mi-1', content: 'Look at this.', tool_calls: calls }]
+    const asked = { __copilotkit_interrupt_value__: 'Shall I?', __copilotkit_messages__: brought }
+    const server = await serve({ agents: [asks(asked)] })
+    const page = openPage(server.url, { agent: 'asker', actions: [{ name: 'paint' }] })
+    const { last } = await page.say('go')
+    expect(last.metaEvents).toMatchObject([
+      {
+        name: 'CopilotKitLangGraphInterruptEvent',
+        data: {
+          value: 'Shall I?',
+          messages: [
+            { id: 'mi-1', content: ['Look at this.'], status: { code: 'Success' } },
+            { id: 'ci-1', name: 'paint', arguments: ['{"color":"red"}'] },
+          ],
+        },
+      },
+    ])
+    page.add(resultMessage('ci-1', 'paint', 'painted'))
+    const response = { metaEvents: [{ ...metaEvent('Shall I?', 'yes') }] }
+    succeeded(await page.complete(response))
+    expect(page.shown().at(-1)).toBe('assistant: You said "yes".')
   })
 })
 

@@ -336,10 +336,11 @@ export const actionInput = ({ name, description = '', parameters, available }: A
   available: (available ?? 'enabled') as never,
 })
 
-/** Messages as `role: words`, `call name(arguments)`, `result words`; states are not shown. */
+/** Messages as `role: words`, `call name(arguments)`, `result words`; states and empty texts are not shown. */
 export function lines(messages: readonly Message[]): string[] {
   return messages.flatMap((message) => {
-    if (message.isTextMessage()) return [`${message.role}: ${message.content}`]
+    if (message.isTextMessage())
+      return message.content === '' ? [] : [`${message.role}: ${message.content}`]
     if (message.isActionExecutionMessage())
       return [`call ${message.name}(${JSON.stringify(message.arguments)})`]
     if (message.isResultMessage()) return [`result ${message.result}`]

@@ -30,8 +30,8 @@ function modelEvents([kind, ...given]: Play): ScriptedStep[number][] {
   }
 }
 
-/** An agent that plays a list in each of its legs. */
-export function player(name: string, plays: readonly (readonly Play[])[]) {
+/** An agent that plays a list in each of its legs; its calls are written by the model, for whom they are added to `script`. */
+export function player(name: string, plays: readonly (readonly Play[])[], script: ScriptedStep[]) {
   const contexts: AgentContext[] = []
   const agent: Agent = {
     name,
@@ -40,7 +40,7 @@ export function player(name: string, plays: readonly (readonly Play[])[]) {
       let answer: unknown
       contexts.push(ctx)
       for (const [kind, ...given] of plays[contexts.length - 1] ?? []) {
-        const [first, second, third] = given as unknown[]
+        const [first, second] = given as unknown[]
         const words = given as string[]
         switch (kind) {
           case 'step':
@@ -52,25 +52,21 @@ export function player(name: string, plays: readonly (readonly Play[])[]) {
           case 'event':
             yield { type: 'event', name: String(first), value: second }
             break
-          case 'piece':
-          case 'text': {
+          case 'piece': {
             const id = ctx.newId('msg')
-            for (const text of words) yield { type: 'piece', piece: { kind: 'text', id, text } }
-            if (kind === 'text') yield { type: 'message', message: textMessage(id, words.join('')) }
+            yield { type: 'piece', piece: { kind: 'text', id, text: words.join('') } }
             break
           }
+          case 'text':
+            yield { type: 'message', message: textMessage(ctx.newId('msg'), words.join('')) }
+            break
           case 'answered':
             yield { type: 'message', message: textMessage(ctx.newId('msg'), `${first}${answer}`) }
             break
-          case 'call': {
-            const call = { callId: String(first), name: String(second), input: String(third) }
-            const message = {
-              ...textMessage(ctx.newId('msg'), ''),
-              parts: [{ type: 'call', ...call }],
-            }
-            yield { type: 'message', message: message as Message }
+          case 'call':
+            script.push(modelEvents([kind, ...given]))
+            await ctx.model({ messages: ctx.messages(), tools: ctx.tools })
             break
-          }
           case 'results':
             await ctx.call(openCalls(ctx.messages()))
             break

@@ -55,12 +55,13 @@ export interface PostOptions {
   signal?: AbortSignal
   /** Closes the connection when this was said. */
   leaves?: string | undefined
+  /** Has the answer in it while it is read. */
+  answers?: Answer[]
 }
 
 /** Asks without a client, for what no client would send; the answer is read to its end. */
 export async function post(base: string, body: unknown, options: PostOptions = {}) {
-  const answers: Answer[] = []
-  const { path = '/copilotkit', headers, signal } = options
+  const { path = '/copilotkit', headers, signal, answers = [] } = options
   const all = { accept, 'content-type': 'application/json', ...headers }
   const given = Object.entries(all).filter((one): one is [string, string] => one[1] !== undefined)
   const response = await listen(answers, () =>
