@@ -20,8 +20,8 @@ export class Chat {
   readonly messages: Said[] = []
   readonly #url: string
 
-  constructor(server: { url: string }) {
-    this.#url = `${server.url}/copilotkit/agent/default/run`
+  constructor(server: { url: string }, agent = 'default') {
+    this.#url = `${server.url}/copilotkit/agent/${agent}/run`
   }
 
   /** Says it. `first`: milliseconds to the first delta; `heard` reads what came. */
@@ -51,15 +51,22 @@ export class Chat {
     return response
   }
 
-  /** Takes the answer into the list; throws unless every delta is there and the run finished. */
-  async heard(chunks: Buffer[], deltas: number): Promise<void> {
+  /** Takes the answer, of so many messages, into the list; throws unless every delta of each is
+   *  there and the run finished. */
+  async heard(chunks: Buffer[], deltas: number, messages = 1): Promise<void> {
     const events = eventsOf(Buffer.concat(chunks).toString())
     const told = events.filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT')
-    const content = told.map((event) => event.delta).join('')
+    const heard = new Map<string, string>()
+    for (const { messageId, delta } of told)
+      heard.set(messageId!, (heard.get(messageId!) ?? '') + delta)
+    const text = await textOf(deltas)
+    const whole = heard.size === messages && [...heard.values()].every((one) => one === text)
     const last = events.at(-1)?.type
-    if (told.length !== deltas || content !== (await textOf(deltas)) || last !== 'RUN_FINISHED')
-      throw new Error(`${told.length} deltas of ${deltas} came, and ${last} at the end`)
-    this.messages.push({ id: told[0]!.messageId!, role: 'assistant', content })
+    if (told.length !== deltas * messages || !whole || last !== 'RUN_FINISHED')
+      throw new Error(
+        `${told.length} of ${messages} x ${deltas} deltas came, and ${last} at the end`,
+      )
+    for (const [id, content] of heard) this.messages.push({ id, role: 'assistant', content })
   }
 }
 

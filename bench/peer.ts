@@ -21,19 +21,22 @@ interface Load {
   history: number
   /** Answers of each, one after the other. */
   turns: number
+  /** Messages of each answer, and deltas of each message. */
+  messages: number
   deltas: number
   rounds: number
 }
 
-const one = { chats: 1, history: 0, turns: 1, rounds: 5 }
+const one = { chats: 1, history: 0, turns: 1, messages: 1, rounds: 5 }
 const many = { ...one, label: '50 streams x 1,000', chats: 50, deltas: 1_000 }
 const large = { ...one, label: '1 stream x 16,000', deltas: 16_000 }
+const written = { ...one, label: '1 run of 400 messages x 20', messages: 400, deltas: 20 }
 const fresh = { ...one, label: '20 turns x 20, new thread', turns: 20, deltas: 20 }
 const long = { ...fresh, label: '20 turns x 20 after 400 messages', history: 400 }
 const longer = { ...long, label: '20 turns x 200 after 400 messages', deltas: 200, rounds: 3 }
 /** Warms what every run does, which takes hundreds of them. */
 const runs = { ...fresh, chats: 8, turns: 50 }
-const loads: Load[] = [many, large, fresh, long, longer]
+const loads: Load[] = [many, large, written, fresh, long, longer]
 
 /** Of one round: microseconds per delta at the streams' end and later, and first deltas in ms. */
 interface Round {
@@ -47,7 +50,7 @@ export async function peer(): Promise<void> {
   await withDirectory(async (directory) => {
     const servers = [await bareServer(), await peerServer(), await handrail(directory)]
     for (const server of servers)
-      for (const load of [many, large, runs, { ...long, history: 40 }, many, runs])
+      for (const load of [many, large, written, runs, { ...long, history: 40 }, many, runs])
         await round(server, load)
     const found: Round[][] = []
     for (const load of loads) {
@@ -73,25 +76,34 @@ const afterwards = 1_600
 
 async function round(server: Measured, load: Load): Promise<Round> {
   hangUp()
-  const chats = Array.from({ length: load.chats }, () => new Chat(server))
-  await Promise.all(chats.map((chat) => speak(chat, load.history / 2, 20)))
+  const chats = Array.from(
+    { length: load.chats },
+    () => new Chat(server, load.messages > 1 ? 'writer' : 'default'),
+  )
+  await Promise.all(
+    chats.map((chat) => speak(chat, { turns: load.history / 2, messages: 1, deltas: 20 })),
+  )
   await sleep(load.history > 0 ? afterwards : 100)
   const before = await server.usage()
-  const firsts = await Promise.all(chats.map((chat) => speak(chat, load.turns, load.deltas)))
+  const firsts = await Promise.all(chats.map((chat) => speak(chat, load)))
   const end = await server.usage()
   await sleep(afterwards)
   const last = await server.usage()
-  const deltas = load.chats * load.turns * load.deltas
+  const deltas = load.chats * load.turns * load.messages * load.deltas
   const per = (usage: { cpu: number }) => (usage.cpu - before.cpu) / deltas
   return { streamed: per(end), later: per(last), firsts: firsts.flat() }
 }
 
-/** So many turns; gives the milliseconds to each first delta. */
-async function speak(chat: Chat, turns: number, deltas: number): Promise<number[]> {
+/** The turns of a load; gives the milliseconds to each first delta. */
+async function speak(
+  chat: Chat,
+  { turns, messages, deltas }: Pick<Load, 'turns' | 'messages' | 'deltas'>,
+): Promise<number[]> {
+  const task = messages > 1 ? `messages ${messages}` : 'deltas'
   const firsts: number[] = []
   for (let n = 0; n < turns; n++) {
-    const { first, chunks } = await chat.say(`deltas ${deltas} 16 ${filler}`)
-    await chat.heard(chunks, deltas)
+    const { first, chunks } = await chat.say(`${task} ${deltas} 16 ${filler}`)
+    await chat.heard(chunks, deltas, messages)
     firsts.push(first)
   }
   return firsts
