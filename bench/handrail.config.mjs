@@ -1,5 +1,5 @@
-// Handrail as it is measured: a scripted model that does what the message says, an agent that says
-// it without a model, and two tools.
+// Handrail as it is measured: a scripted model that does what the message says, an agent that writes
+// many messages itself, and two tools.
 import './meter.mjs'
 import { z } from 'zod'
 import { defineConfig, defineTool, toolLoop } from '../dist/index.js'
@@ -14,9 +14,13 @@ const noop = (name, access) =>
     run: async () => 'done',
   })
 
+const loop = toolLoop({ name: 'assistant' })
+const asked = (ctx) => ctx.messages().at(-1).parts[0].text ?? ''
+const asksForMany = (ctx) => asked(ctx).startsWith('messages ')
+
 export default defineConfig({
   builtIns: false,
-  agents: [toolLoop({ name: 'assistant' }), { name: 'writer', run: write }],
+  agents: [{ name: loop.name, run: (ctx) => (asksForMany(ctx) ? write(ctx) : loop.run(ctx)) }],
   tools: [noop('step', 'read'), noop('ask', 'write')],
   model: { name: 'bench', stream },
 })
@@ -35,7 +39,7 @@ function stream({ messages }) {
 
 /** Writes the answers itself, as an agent made elsewhere does. */
 async function* write(ctx) {
-  for (const answer of answers(ctx.messages().at(-1).parts[0].text)) {
+  for (const answer of answers(asked(ctx))) {
     const id = ctx.newId('msg')
     let whole = ''
     for await (const { text } of answer) {

@@ -33,7 +33,7 @@ async function play({ threadId, runId, messages }, emit) {
   emit({ type: EventType.RUN_FINISHED, threadId, runId })
 }
 
-const runtime = new CopilotRuntime({ agents: { default: new Scripted(), writer: new Scripted() } })
+const runtime = new CopilotRuntime({ agents: { default: new Scripted() } })
 const server = createServer(createCopilotNodeListener({ runtime, basePath: '/copilotkit' }))
 server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`listens on http://127.0.0.1:${server.address().port}\n`)
