@@ -22,6 +22,7 @@ import { builtInTools } from './tools/index.ts'
 import { aguiWire } from './wires/agui/wire.ts'
 import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
+import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
@@ -55,6 +56,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const routes: Route[] = [
     ...chatsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
+    ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config

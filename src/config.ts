@@ -21,6 +21,12 @@ export interface Config {
   origins: ReadonlySet<string>
   basePath: string
   aguiBusy: 'reject' | 'queue'
+  graphql: {
+    stop: { rule: 'grace' | 'cancel' | 'continue'; grace: number }
+    introspection: boolean
+    graphiql: boolean
+    publicKey: string | undefined
+  }
   heartbeat: number
   /** A segment of the file store's commit log ends when it is longer. */
   segmentBytes: number
@@ -30,7 +36,7 @@ export interface Config {
 }
 
 const whole = (fallback: number, least = 0) => z.coerce.number().int().min(least).default(fallback)
-const onOff = z.enum(['on', 'off']).default('off')
+const onOff = (fallback: 'on' | 'off') => z.enum(['on', 'off']).default(fallback)
 
 const schema = z.object({
   PORT: whole(8000).refine((port) => port < 65_536, 'must be a port number'),
@@ -53,7 +59,12 @@ const schema = z.object({
     .regex(/^(\/[\w.-]+)+$/, 'must look like /copilotkit')
     .default('/copilotkit'),
   HANDRAIL_AGUI_BUSY: z.enum(['reject', 'queue']).default('reject'),
-  HANDRAIL_HITL: onOff,
+  HANDRAIL_GRAPHQL_STOP: z.enum(['grace', 'cancel', 'continue']).default('grace'),
+  HANDRAIL_GRAPHQL_GRACE_MS: whole(3_000),
+  HANDRAIL_INTROSPECTION: onOff('on'),
+  HANDRAIL_GRAPHIQL: onOff('on'),
+  HANDRAIL_PUBLIC_API_KEY: z.string().min(1).optional(),
+  HANDRAIL_HITL: onOff('off'),
   HANDRAIL_ACTION_LIMIT: whole(10),
   HANDRAIL_CRASH: z.string().optional(),
 })
@@ -91,6 +102,12 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     origins: new Set(read.HANDRAIL_CORS_ORIGINS.split(/[\s,]+/).filter(Boolean)),
     basePath: read.HANDRAIL_BASE_PATH,
     aguiBusy: read.HANDRAIL_AGUI_BUSY,
+    graphql: {
+      stop: { rule: read.HANDRAIL_GRAPHQL_STOP, grace: read.HANDRAIL_GRAPHQL_GRACE_MS },
+      introspection: read.HANDRAIL_INTROSPECTION === 'on',
+      graphiql: read.HANDRAIL_GRAPHIQL === 'on',
+      publicKey: read.HANDRAIL_PUBLIC_API_KEY,
+    },
     heartbeat: read.HANDRAIL_HEARTBEAT_MS,
     segmentBytes: read.HANDRAIL_SEGMENT_BYTES,
     governor: {

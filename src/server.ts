@@ -4,7 +4,7 @@ import { isLoopback } from './config.ts'
 import { RuntimeError, toRuntimeError } from './core/errors.ts'
 import type { Caller } from './core/runtime.ts'
 import type { Log } from './core/worker.ts'
-import { errorResponse, type Route, readCall } from './wires/http.ts'
+import { errorResponse, type Route, readCall, readJson } from './wires/http.ts'
 
 export interface ServerOptions {
   routes: readonly Route[]
@@ -24,7 +24,7 @@ export function createServer(options: ServerOptions): {
   const app = new Hono()
   const who = identify(options.apiKeys)
   const methods = new Map<string, string[]>()
-  const routes = [
+  const routes: Mounted[] = [
     ...options.open.map((one) => ({ one, guard: false })),
     ...options.routes.map((one) => ({ one, guard: true })),
   ]
@@ -36,19 +36,30 @@ export function createServer(options: ServerOptions): {
     }
     return known
   }
-  for (const { one, guard } of routes) {
-    const path = one.path.replace(/\{(\w+)\}/g, ':$1')
-    methods.set(path, [...(methods.get(path) ?? []), one.method.toUpperCase()])
-    app.on(one.method.toUpperCase(), path, async (c) => {
+  for (const list of byAddress(routes)) {
+    const path = list[0]!.one.path.replace(/\{(\w+)\}/g, ':$1')
+    const method = list[0]!.one.method.toUpperCase()
+    methods.set(path, [...(methods.get(path) ?? []), method])
+    app.on(method, path, async (c) => {
       const request = c.req.raw
+      const pick = (body?: unknown) =>
+        list.find(({ one }) => list.length === 1 || one.takes?.(request, body)) ?? list[0]!
+      let { one, guard } = pick()
       try {
-        const caller = guard ? { ...who(request), wire: one.wire ?? 'http' } : nobody
+        const caller = guard ? who(request) : nobody
         const params = c.req.param()
         refuseHalfDecoded(params, request)
-        const call = await readCall(one, request, params, options.bodyLimit)
-        return await one.handle({ ...call, caller, request })
+        const shared = list.length > 1
+        const read = shared ? { body: await readJson(request, options.bodyLimit) } : undefined
+        if (read) ({ one } = pick(read.body))
+        const call = await readCall(one, request, params, options.bodyLimit, read)
+        return await one.handle({
+          ...call,
+          caller: { ...caller, wire: one.wire ?? 'http' },
+          request,
+        })
       } catch (error) {
-        return (one.fail ?? errorResponse)(told(error, c.req.path))
+        return (one.fail ?? errorResponse)(told(error, c.req.path), request)
       }
     })
   }
@@ -82,6 +93,22 @@ export function createServer(options: ServerOptions): {
       }
     },
   }
+}
+
+interface Mounted {
+  one: Route
+  /** Whoever asks must say who it is. */
+  guard: boolean
+}
+
+/** Several wires may share an address: what is sent there tells which is meant. */
+function byAddress(routes: readonly Mounted[]): Mounted[][] {
+  const lists = new Map<string, Mounted[]>()
+  for (const mounted of routes) {
+    const address = `${mounted.one.method} ${mounted.one.path}`
+    lists.set(address, [...(lists.get(address) ?? []), mounted])
+  }
+  return [...lists.values()]
 }
 
 /** Echoes what is asked for: `*` would not cover credentials nor the Authorization header. */

@@ -36,7 +36,7 @@ export function contextOf({ model, toolbox, retry }: AgentSetup, bench: Bench): 
     runId: leg.runId,
     legId: leg.legId,
     signal: leg.signal,
-    options: leg.run.options,
+    options: bench.secrets.join(leg.runId, leg.run.options),
     newId: bench.newId,
     tools,
     messages: () => bench.messages,

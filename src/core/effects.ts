@@ -11,6 +11,7 @@ import { isStop, type Leg } from './leg.ts'
 import type { Message, Part } from './messages.ts'
 import type { Model, ModelEvent, ModelRequest } from './model.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
+import type { RunSecrets } from './secrets.ts'
 import type { EffectRecord } from './state.ts'
 
 /** What one leg works with. */
@@ -21,6 +22,7 @@ export interface Bench {
   newId: NewId
   crash: (point: string) => void
   random: () => number
+  secrets: RunSecrets
   /** The branch as the agent sees it: what is durable, then what this leg has said since. */
   messages: Message[]
 }

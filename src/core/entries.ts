@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { messageSchema } from './messages.ts'
+import { parametersSchema } from './model.ts'
 
 /**
  * The journal's vocabulary. An entry is an envelope that is always readable and a body that is
@@ -22,6 +23,10 @@ export const runOptionsSchema = z.object({
     .array(z.object({ name: z.string(), description: z.string().optional(), parameters: json }))
     .optional(),
   forwarded: z.record(z.string(), json).optional(),
+  /** Headers of the client's request that are meant for the agent. */
+  headers: z.record(z.string(), z.string()).optional(),
+  /** The client's wishes for the model calls; what the operator fixed stays fixed. */
+  parameters: parametersSchema.optional(),
 })
 
 export const usageSchema = z.object({

@@ -68,6 +68,7 @@ export const errors = {
   stream_cut: row('provider', 502, true, 'The model stopped in the middle of its answer.'),
   authentication: row('provider', 502, false, 'The model provider refused our key.'),
   model_request: row('provider', 502, false, 'The model provider refused the request.'),
+  guardrail: row('request', 422, false, 'The message is not allowed by the rules of this chat.'),
   agent_failed: row('agent', 500, false, 'The agent failed.'),
   agent_not_deterministic: row(
     'agent',

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import type { Message } from './messages.ts'
@@ -41,12 +42,17 @@ export interface ModelRequest {
   parameters?: ModelParameters
 }
 
-export interface ModelParameters {
-  temperature?: number
-  maxOutputTokens?: number
-  stop?: string[]
-  toolChoice?: 'auto' | 'none' | 'required' | { name: string }
-}
+export const parametersSchema = z.object({
+  /** Another model of the same provider, where the operator lets clients choose. */
+  model: z.string().optional(),
+  temperature: z.number().optional(),
+  maxOutputTokens: z.number().optional(),
+  stop: z.array(z.string()).optional(),
+  toolChoice: z
+    .union([z.enum(['auto', 'none', 'required']), z.object({ name: z.string() })])
+    .optional(),
+})
+export type ModelParameters = z.infer<typeof parametersSchema>
 
 export interface ToolSpec {
   name: string

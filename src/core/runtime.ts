@@ -10,6 +10,7 @@ import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import type { RetryRule } from './retry.ts'
+import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus } from './state.ts'
 import type { Bus, Page, Queue, Store, ThreadName, ThreadRow } from './store.ts'
@@ -60,6 +61,9 @@ export interface StartRequest {
   options?: RunOptions
 }
 
+/** Not for clients: see `returned`. */
+export const returnedEvent = 'returned'
+
 export type Runtime = ReturnType<typeof createRuntime>
 
 /** The small surface that wires talk to: commands that are durable when they resolve, and reads. */
@@ -76,6 +80,7 @@ export function createRuntime(options: RuntimeOptions) {
   const closing = new AbortController()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const setups = agentSetups(options)
+  const secrets = new RunSecrets()
   const allTools = new Map(
     options.agents.flatMap(({ tools = [] }) => tools.map((tool) => [tool.name, tool] as const)),
   )
@@ -88,6 +93,7 @@ export function createRuntime(options: RuntimeOptions) {
     ...(options.spool && { spool: options.spool }),
     heartbeat: beat,
     closing: closing.signal,
+    secrets,
     agent: (name) => setups.get(name) ?? absent(name),
     open: (threadId) => threads.warm(threadId),
     ring: (threadId, at) => (at === undefined ? queue.ring(threadId) : queue.ringAt(threadId, at)),
@@ -155,16 +161,20 @@ export function createRuntime(options: RuntimeOptions) {
   const api = {
     clock,
     newId,
+    closing: closing.signal,
     find,
     open,
 
-    agents: () => options.agents.map(({ agent, aliases = [] }) => ({ agent, aliases })),
+    agents: () =>
+      options.agents.map(({ agent, aliases = [], tools = [] }) => ({ agent, aliases, tools })),
 
     /** Accepts a message on a thread, made if it is new. Durable when it resolves. */
     async start(caller: Caller, clientId: string, request: StartRequest) {
       if (closing.signal.aborted) throw new RuntimeError('stopping', undefined, { retryAfter: 2 })
       const agent = agentName(request.agent)
       const { whenBusy = 'reject', agent: _, ...rest } = request
+      const brought = request.options && splitSecrets(request.options)
+      if (brought) rest.options = brought.options
       refuseMedia(
         [...(request.imported ?? []), ...request.messages],
         (setups.get(agent) ?? missing(agent)).model,
@@ -174,8 +184,35 @@ export function createRuntime(options: RuntimeOptions) {
         const actor = actorOf(caller)
         return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
       })
+      if (brought && result.fresh) secrets.keep(result.runId, brought.secrets)
       queue.ring(thread.threadId)
       return { thread, ...result }
+    },
+
+    /** Notes that somebody asks for what runs on a thread, which a client had left. */
+    async returned(caller: Caller, clientId: string): Promise<void> {
+      const thread = await find(caller, clientId)
+      const run = thread?.state.runs.get(thread.state.active ?? '')
+      if (!thread || !run || run.status === 'waiting') return
+      const { runId } = run
+      const drafts = [draft('event', { name: returnedEvent, value: {} }, { runId })]
+      const guard = { expect: [{ fact: 'active', is: runId }] }
+      await thread.commit(drafts, { guard, actor: actorOf(caller) }).catch((error: unknown) => {
+        if (!isRuntimeError(error, 'journal_conflict')) throw error // it has just ended
+      })
+    },
+
+    /** Whether somebody did since `seq`. */
+    async hasReturned(thread: Thread, runId: string, seq: number): Promise<boolean> {
+      await thread.sync()
+      for (let after = seq; after < thread.state.seq; ) {
+        const entries = await thread.entries(after, 256)
+        if (entries.length === 0) return false
+        for (const { kind, body, runId: of } of entries)
+          if (kind === 'event' && of === runId && body.name === returnedEvent) return true
+        after = entries.at(-1)!.seq
+      }
+      return false
     },
 
     /** An empty thread; the one that is there, if it is. */
@@ -195,8 +232,15 @@ export function createRuntime(options: RuntimeOptions) {
     },
 
     /** Settles asks of a run together. `settled`: those that these decisions settled. */
-    async answer(caller: Caller, clientId: string, answering: Answering) {
+    async answer(
+      caller: Caller,
+      clientId: string,
+      answering: Answering & { options?: RunOptions },
+    ) {
       const thread = await upToDate(caller, clientId)
+      const { active } = thread.state
+      if (active !== null && answering.options)
+        secrets.keep(active, splitSecrets(answering.options).secrets)
       const decider = { thread, tools: allTools, now: clock.now(), newId }
       const settled = await answer(decider, answering, actorOf(caller))
       queue.ring(thread.threadId)

@@ -9,7 +9,8 @@ import { atEnd, cancelledAsks, next, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
 import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
-import type { Run } from './state.ts'
+import type { RunSecrets } from './secrets.ts'
+import { ended, type Run } from './state.ts'
 import type { Expectation } from './store.ts'
 import { decide, isLost, type Surroundings, type Thread } from './thread.ts'
 
@@ -20,6 +21,7 @@ export interface WorkerSetup extends Surroundings {
   spool?: Spool
   heartbeat: Heartbeat
   closing: AbortSignal
+  secrets: RunSecrets
   agent: (name: string) => AgentSetup
   open: (threadId: string) => Promise<Thread>
   /** Has the thread looked at again, at once or at a time. */
@@ -110,7 +112,7 @@ export class Worker {
 
   /** One leg; false when it was lost to another driver. */
   async #leg(thread: Thread, run: Run, lease: Lease): Promise<boolean> {
-    const { clock, newId, crash, spool, closing, log } = this.#setup
+    const { clock, newId, crash, spool, closing, log, secrets } = this.#setup
     const { runId, legId } = run
     const abort = new AbortController()
     const actor: Actor = { type: 'agent', id: run.agent }
@@ -131,13 +133,15 @@ export class Worker {
     const about = { threadId: thread.threadId, runId, legId }
     const channel = new Channel(leg, clock, spool)
     const messages = historyFor(thread.state, run)
-    const bench: Bench = { leg, channel, clock, newId, crash, random: Math.random, messages }
+    const tools = { clock, newId, crash, random: Math.random, secrets }
+    const bench: Bench = { leg, channel, messages, ...tools }
     const driving = this.#driving.get(thread.threadId)
     if (driving) driving.leg = leg
     log.info(about, 'leg begins')
     const setup = this.#setup.agent(run.agent)
     await drive(leg, setup.agent, () => contextOf(setup, bench), channel)
     log.info({ ...about, status: run.status }, 'leg ends')
+    if (ended(run)) secrets.drop(runId)
     // Neither begun nor ended by us: another driver has the thread.
     return run.legId !== legId || (run.status !== 'running' && run.status !== 'queued')
   }

@@ -18,8 +18,10 @@ export interface Route<P = unknown, Q = unknown, B = unknown> {
   /** The wire that a request comes by, as the journal names it. */
   wire?: string
   handle(call: Call<P, Q, B>): Promise<Response>
+  /** Of several routes at one address, whether a request is meant for this one. */
+  takes?(request: Request, body: unknown): boolean
   /** How this wire tells of errors, if not as `errorResponse` does. */
-  fail?(error: RuntimeError): Response
+  fail?(error: RuntimeError, request: Request): Response
 }
 
 export interface Call<P, Q, B> {
@@ -43,20 +45,24 @@ export const clientId = z
 
 const depthLimit = 64
 
-/** Reads and checks a request against its route. Nothing is done before all of it is right. */
+/**
+ * Reads and checks a request against its route. Nothing is done before all of it is right. `read`
+ * is the body where it had to be read to find the route.
+ */
 export async function readCall<P, Q, B>(
   one: Route<P, Q, B>,
   request: Request,
   params: Record<string, string>,
   bodyLimit: number,
+  read?: { body: unknown },
 ): Promise<{ params: P; query: Q; body: B }> {
   const url = new URL(request.url)
+  const body = async () =>
+    (read ?? { body: await readJson(request, bodyLimit, one.bodyOptional) }).body
   return {
     params: check(one.params, params, 'path') as P,
     query: check(one.query, queryOf(url), 'query') as Q,
-    body: (one.body
-      ? check(one.body, await readJson(request, bodyLimit, one.bodyOptional), 'body')
-      : undefined) as B,
+    body: (one.body ? check(one.body, await body(), 'body') : undefined) as B,
   }
 }
 
@@ -87,7 +93,11 @@ function check(schema: z.ZodType | undefined, value: unknown, where: string): un
 const invalid = (field: string, problem: string) =>
   new RuntimeError('invalid_request', `${field}: ${problem}`, { field })
 
-async function readJson(request: Request, limit: number, optional = false): Promise<unknown> {
+export async function readJson(
+  request: Request,
+  limit: number,
+  optional = false,
+): Promise<unknown> {
   const bytes = await readBytes(request, limit)
   if (bytes.length === 0 && optional) return {}
   const type = request.headers.get('content-type') ?? ''
@@ -167,6 +177,17 @@ function endOfString(text: string, start: number): number {
   }
   return text.length
 }
+
+/** A page's own headers are for the agent; those that say who calls us are for us alone. */
+export function forwardedHeaders(request: Request): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of request.headers) {
+    if (name.startsWith('x-') && !ours.test(name)) headers[name] = value
+  }
+  return headers
+}
+
+const ours = /^x-(api-key|copilot|forwarded|real-ip|request-id|requested-with)/
 
 export function json(value: unknown, status = 200, headers: Record<string, string> = {}) {
   return new Response(JSON.stringify(value), {

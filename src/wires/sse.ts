@@ -179,8 +179,8 @@ export class Heartbeats {
 export interface StreamOptions {
   left?: () => void
   headers?: Record<string, string>
-  /** Without comments that keep it alive: the encoding has none. */
-  quiet?: boolean
+  /** What keeps a quiet stream alive, if not a comment; empty where the encoding has nothing for it. */
+  beat?: string
 }
 
 /**
@@ -190,7 +190,7 @@ export interface StreamOptions {
 export function sse(
   batches: (signal: AbortSignal) => AsyncIterable<string | Uint8Array>,
   heartbeats: Heartbeats,
-  { left, headers, quiet = false }: StreamOptions = {},
+  { left, headers, beat: sign = ': keep-alive\n\n' }: StreamOptions = {},
 ): Response {
   const gone = new AbortController()
   const iterator = batches(gone.signal)[Symbol.asyncIterator]()
@@ -199,7 +199,7 @@ export function sse(
     {
       start(out) {
         beat = heartbeats.add(() => {
-          if (!quiet && (out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(': keep-alive\n\n'))
+          if (sign !== '' && (out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(sign))
         })
       },
       async pull(out) {

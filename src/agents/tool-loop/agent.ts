@@ -38,12 +38,24 @@ export function toolLoop(options: ToolLoopOptions): Agent {
           system: options.system === undefined ? [] : [options.system],
           messages: ctx.messages(),
           tools: ctx.tools,
-          ...(options.parameters && { parameters: options.parameters }),
+          ...parametersOf(ctx, options.parameters),
         })
         if (callsOf(message).length === 0) return
       }
     },
   }
+}
+
+/**
+ * The client's wishes, then the operator's. A call that a client wants made is wanted once: the
+ * model then goes on by itself.
+ */
+function parametersOf(ctx: AgentContext, fixed: ModelParameters | undefined) {
+  const { toolChoice, ...rest } = ctx.options.parameters ?? {}
+  const first = stepsOf(ctx.messages()) === 0
+  const wishes = { ...rest, ...(toolChoice !== undefined && first && { toolChoice }) }
+  const parameters: ModelParameters = { ...wishes, ...fixed }
+  return Object.keys(parameters).length > 0 ? { parameters } : {}
 }
 
 /** Calls since the last user message that have no result yet. */

@@ -4,8 +4,8 @@ import { RuntimeError } from '../../core/errors.ts'
 import { textOf } from '../../core/messages.ts'
 import type { Reconciled } from '../../core/reconcile.ts'
 import type { AskRecord, ThreadState } from '../../core/state.ts'
-import { openAsks } from './asks.ts'
-import { decisionFrom } from './decisions.ts'
+import { openAsks } from '../asks.ts'
+import { decisionFrom } from '../decisions.ts'
 import type { RunInput } from './shapes.ts'
 
 export interface Answers {

@@ -1,41 +1,10 @@
-import { pendingAsks } from '../../core/branch.ts'
 import type { Ask } from '../../core/entries.ts'
-import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
+import type { AskRecord } from '../../core/state.ts'
+import { shownAs, standInCall } from '../asks.ts'
 import type { AguiMessage } from './messages.ts'
 
-/** The client tools that stand for an ask, where a client offers them. */
-const standIns: Partial<Record<Ask['kind'], string>> = {
-  approval: 'approveAction',
-  in_doubt: 'approveAction',
-  budget: 'reconfigureHITL',
-}
-
-/** What the message is called that holds such a call. */
+/** What the message is called that holds a call which stands for a question. */
 export const standInSuffix = '-call'
-
-export const isStandIn = (tool: string): boolean => Object.values(standIns).includes(tool)
-
-/** The tool of this client that an ask is shown as; undefined: it needs an interrupt. */
-export function shownAs({ kind, tool }: Ask, tools: ReadonlySet<string>): string | undefined {
-  if (kind === 'client_tool') return tool
-  const standIn = standIns[kind]
-  return standIn !== undefined && tools.has(standIn) ? standIn : undefined
-}
-
-/** A leg ends showing client calls or interrupts, never both: the calls come first. */
-export function openAsks(state: ThreadState, run: Run, tools: ReadonlySet<string>) {
-  const open = pendingAsks(state, run)
-  const calls = open.filter(({ ask }) => shownAs(ask, tools) !== undefined)
-  return calls.length > 0 ? { calls, interrupts: [] } : { calls, interrupts: open }
-}
-
-/** A call that the server makes in the agent's name, so that the client renders the question. */
-export function standInCall({ ask }: AskRecord, tools: ReadonlySet<string>) {
-  const name = shownAs(ask, tools)!
-  const about = { askId: ask.askId, kind: ask.kind, title: ask.title }
-  const more = ask.kind === 'budget' ? ask.input : { tool: ask.tool, input: ask.input }
-  return { id: ask.askId, name, arguments: JSON.stringify({ ...about, ...(more as object) }) }
-}
 
 /** The same in a list of messages, with its answer once there is one. */
 export function standInMessages(record: AskRecord, tools: ReadonlySet<string>): AguiMessage[] {

@@ -1,6 +1,7 @@
 import type { Known } from '../../core/entries.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
-import { interruptOf, openAsks, standInCall, standInSuffix } from './asks.ts'
+import { openAsks, standInCall } from '../asks.ts'
+import { interruptOf, standInSuffix } from './asks.ts'
 import { contentOf, event, usageOf } from './events.ts'
 import type { Listener } from './telling.ts'
 

@@ -4,7 +4,9 @@ import type { Message } from '../../core/messages.ts'
 import type { ClientList, Reconciled } from '../../core/reconcile.ts'
 import type { ThreadState } from '../../core/state.ts'
 import { canonical } from '../../lib/canonical.ts'
-import { isStandIn, standInSuffix } from './asks.ts'
+import { isStandIn } from '../asks.ts'
+import { forwardedHeaders } from '../http.ts'
+import { standInSuffix } from './asks.ts'
 import { type AguiMessage, fromClient, thinkerOf } from './messages.ts'
 import { type RunInput, readMessage } from './shapes.ts'
 import { placesOf } from './snapshot.ts'
@@ -70,7 +72,11 @@ export function isSuggestion({ forwardedProps }: RunInput): boolean {
   return toolChoice?.function?.name === 'copilotkitSuggest'
 }
 
-export function optionsFrom(input: RunInput, { instructions }: Reconciled): RunOptions {
+export function optionsFrom(
+  input: RunInput,
+  { instructions }: Reconciled,
+  request: Request,
+): RunOptions {
   const context = (input.context ?? []).map(({ description, value }) => `${description}: ${value}`)
   const clientTools = (input.tools ?? [])
     .filter(({ name }) => !isStandIn(name)) // the server calls those, the model does not
@@ -84,7 +90,8 @@ export function optionsFrom(input: RunInput, { instructions }: Reconciled): RunO
     typeof forwardedProps === 'object' && forwardedProps !== null
       ? (forwardedProps as Record<string, unknown>)
       : {}
-  return { instructions: [...instructions, ...context], clientTools, forwarded }
+  const headers = forwardedHeaders(request)
+  return { instructions: [...instructions, ...context], clientTools, forwarded, headers }
 }
 
 /** The client's copy of the state, when it says something and something else than we have. */

@@ -17,7 +17,7 @@ export async function protobuf() {
   }
   return {
     /** A comment that keeps a quiet stream alive has no form here. */
-    options: { headers: { 'content-type': mediaType }, quiet: true },
+    options: { headers: { 'content-type': mediaType }, beat: '' },
     async *encode(all: AsyncIterable<Told>): AsyncGenerator<Uint8Array, void, undefined> {
       for await (const one of all) {
         if (one === 'idle') continue

@@ -5,9 +5,9 @@ import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { type AskRecord, emptyState, ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
+import { openAsks } from '../asks.ts'
 import { json } from '../http.ts'
 import { answersIn } from './answers.ts'
-import { openAsks } from './asks.ts'
 import { custom, event } from './events.ts'
 import {
   clientList,
@@ -30,6 +30,7 @@ interface Asked {
   input: RunInput
   to: Listener
   reply: Reply
+  request: Request
 }
 
 /** What AG-UI clients do with a thread: say, answer, join, stop. */
@@ -44,7 +45,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
   async function asked(caller: Caller, agentId: string, input: RunInput, request: Request) {
     const agent = known(agentId)
     const reply = await replyTo(request, heartbeats)
-    return { caller, agent, input, to: listenerOf(input), reply }
+    return { caller, agent, input, to: listenerOf(input), reply, request }
   }
 
   async function run(caller: Caller, agentId: string, input: RunInput, request: Request) {
@@ -72,7 +73,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     if (!thread) return one.reply.once(emptyRun(to))
     const seq = state.seq
     if (decisions.length > 0) {
-      const more = { request: input.runId, ...stateFrom(input, state, agent) }
+      const options = optionsFrom(input, news, one.request)
+      const more = { request: input.runId, ...stateFrom(input, state, agent), options }
       const done = await runtime.answer(caller, input.threadId, { decisions, ...more })
       const late = decisions.filter(({ askId }) => !done.settled.has(askId))
       settled.push(...late.map(({ askId }) => state.asks.get(askId)!))
@@ -103,7 +105,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
       results: resultsOf(news),
       agent,
       whenBusy: busy ?? howBusy(state, to, whenBusy),
-      options: optionsFrom(input, news),
+      options: optionsFrom(input, news, one.request),
       request: input.runId,
       ...(replaces !== undefined && { replaces }),
       ...stateFrom(input, state, agent),

@@ -2,6 +2,7 @@ import type { Piece } from '../../core/agent.ts'
 import type { Known } from '../../core/entries.ts'
 import type { Step } from '../../core/follow.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
+import { returnedEvent } from '../../core/runtime.ts'
 import type { Thread } from '../../core/thread.ts'
 import { finishOf } from './ending.ts'
 import { custom, event, openId } from './events.ts'
@@ -223,6 +224,7 @@ export class Telling {
       const { id: messageId, type: activityType, content } = said
       return [event('ACTIVITY_SNAPSHOT', { messageId, activityType, content, replace: true })]
     }
+    if (name === returnedEvent) return []
     return [custom(name === 'retry' ? 'handrail:retry' : name, value ?? null)]
   }
 

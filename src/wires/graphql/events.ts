@@ -5,7 +5,14 @@ import type { Extensions, MessageRole } from './shapes.ts'
  * journal, the encoder and the executor make responses of them.
  */
 export type RuntimeEvent =
-  | { type: 'TextMessageStart'; messageId: string; parentMessageId?: string; at: number }
+  /** The agent's, unless `role` says otherwise: what somebody else said on the thread. */
+  | {
+      type: 'TextMessageStart'
+      messageId: string
+      role?: MessageRole
+      parentMessageId?: string
+      at: number
+    }
   | { type: 'TextMessageContent'; messageId: string; content: string }
   /** `failed`: why it is not whole. `retracted`: nothing of it stands. */
   | { type: 'TextMessageEnd'; messageId: string; failed?: string; retracted?: true }

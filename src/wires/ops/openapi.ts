@@ -6,7 +6,8 @@ export function openApi(routes: readonly Route[], version: string) {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const one of routes) {
     paths[one.path] ??= {}
-    paths[one.path]![one.method] = operation(one)
+    const others = paths[one.path]![one.method] as Operation | undefined
+    paths[one.path]![one.method] = others ? either(others, operation(one)) : operation(one)
   }
   return {
     openapi: '3.1.0',
@@ -16,6 +17,16 @@ export function openApi(routes: readonly Route[], version: string) {
       securitySchemes: { apiKey: { type: 'http', scheme: 'bearer' } },
     },
   }
+}
+
+type Operation = ReturnType<typeof operation>
+
+/** Two wires at one address. */
+function either(first: Operation, second: Operation) {
+  const schemas = [first, second].map((one) => one.requestBody?.content['application/json'].schema)
+  const content = { 'application/json': { schema: { anyOf: schemas } } }
+  const summary = `${first.summary}; or: ${second.summary}`
+  return { ...first, summary, requestBody: { required: true, content } }
 }
 
 function operation(one: Route) {

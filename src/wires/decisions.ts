@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import type { Decision } from '../../core/asks.ts'
-import type { Ask } from '../../core/entries.ts'
-import { RuntimeError } from '../../core/errors.ts'
+import type { Decision } from '../core/asks.ts'
+import type { Ask } from '../core/entries.ts'
+import { RuntimeError } from '../core/errors.ts'
 
 const maybe = <T extends z.ZodType>(schema: T) =>
   schema.nullish().transform((one) => one ?? undefined)

@@ -1,0 +1,80 @@
+import {
+  buildSchema,
+  getVariableValues,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  stripIgnoredCharacters,
+} from 'graphql'
+import { sha256 } from '../../lib/canonical.ts'
+import { type Heartbeats, sse } from '../sse.ts'
+import { Encoder, multipartHeaders, signOfLife } from './encoder.ts'
+import type { Generated, RuntimeEvent } from './events.ts'
+import { typeDefs } from './schema.ts'
+import type { GenerateInput } from './shapes.ts'
+
+/** Digests of the documents that the encoder answers: the mutation of CopilotKit's clients. */
+const known = new Set(['7e89bd7ab0c4036d8106bd163a0a26701b77fddd909f93f7b130885dbf1bbc1f'])
+
+export interface DirectCall {
+  data: GenerateInput
+  properties: Record<string, unknown>
+}
+
+/**
+ * Reads what real clients send without executing it. Gives nothing for any other document, or for
+ * variables that do not fit: the executor answers those.
+ */
+export function directCalls() {
+  const schema = buildSchema(typeDefs)
+  const documents = new Map<string, OperationDefinitionNode>()
+
+  const operationOf = (query: string): OperationDefinitionNode | undefined => {
+    const seen = documents.get(query)
+    if (seen || query.length > 16_384) return seen
+    const text = stripped(query)
+    if (text === undefined || !known.has(sha256(text))) return undefined
+    const operation = parse(query).definitions.find(
+      ({ kind }) => kind === Kind.OPERATION_DEFINITION,
+    )
+    if (documents.size < 16) documents.set(query, operation as OperationDefinitionNode)
+    return operation as OperationDefinitionNode
+  }
+
+  return (body: { query: string; variables?: unknown }, accept: string): DirectCall | undefined => {
+    if (!accept.includes('multipart/mixed')) return undefined
+    const operation = operationOf(body.query)
+    if (!operation) return undefined
+    const variables = Object(body.variables ?? {}) as Record<string, unknown>
+    const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables)
+    if (!coerced) return undefined
+    const { data, properties } = coerced as { data: GenerateInput; properties?: object | null }
+    return { data, properties: { ...properties } }
+  }
+}
+
+function stripped(query: string): string | undefined {
+  try {
+    return stripIgnoredCharacters(query)
+  } catch {
+    return undefined
+  }
+}
+
+/** `failed` makes the last event of a response whose events broke off. */
+export function directResponse(
+  generated: Generated,
+  heartbeats: Heartbeats,
+  failed: (error: unknown) => RuntimeEvent,
+): Response {
+  const encoder = new Encoder()
+  async function* parts(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
+    yield encoder.head(generated)
+    try {
+      for await (const events of generated.events(signal)) yield encoder.parts(events)
+    } catch (error) {
+      yield encoder.parts([failed(error)])
+    }
+  }
+  return sse(parts, heartbeats, { headers: multipartHeaders, beat: signOfLife })
+}

@@ -1,0 +1,179 @@
+import { useDeferStream } from '@graphql-yoga/plugin-defer-stream'
+import { type DocumentNode, GraphQLError, visit } from 'graphql'
+import {
+  createLRUCache,
+  createSchema,
+  createYoga,
+  isAsyncIterable,
+  type Plugin,
+  processRegularResult,
+} from 'graphql-yoga'
+import type { Caller } from '../../core/runtime.ts'
+import { Delivery } from './delivery.ts'
+import type { Generated } from './events.ts'
+import { defaultLimits, parseWithin } from './limits.ts'
+import { inParts, mannerOf } from './parts.ts'
+import { copilotResponse } from './response.ts'
+import { scalars } from './scalars.ts'
+import { typeDefs } from './schema.ts'
+import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
+
+export interface Asked {
+  caller: Caller
+  request: Request
+}
+
+/** What the operations do. What they throw is told by `tell`. */
+export interface Resolvers {
+  availableAgents(asked: Asked): Promise<AvailableAgents>
+  loadAgentState(data: LoadAgentStateInput, asked: Asked): Promise<LoadedState>
+  generate(
+    data: GenerateInput,
+    properties: Record<string, unknown>,
+    asked: Asked,
+  ): Promise<Generated>
+}
+
+export interface ExecutorOptions {
+  introspection: boolean
+  /** An error as clients may see it; its place in the document is added here. */
+  tell: (error: unknown, path: readonly (string | number)[] | undefined) => GraphQLError
+}
+
+interface Context {
+  asked: Asked
+  body: unknown
+  delivery: Delivery
+}
+
+/** Answers any document; heavy to load. */
+export function graphqlExecutor(resolvers: Resolvers, options: ExecutorOptions) {
+  const schema = createSchema<Context>({ typeDefs, resolvers: fields(resolvers, options) })
+  const yoga = createYoga<Context>({
+    schema,
+    graphqlEndpoint: '*', // who calls us knows which address this is
+    fetchAPI: { Request, Response, ReadableStream, TextEncoder, URL, Headers },
+    plugins: [useDeferStream(), limited(options), bodyAsRead, delivered(options)],
+    maskedErrors: { maskError: (error) => masked(error, options) },
+    parserAndValidationCache: { documentCache: small(), errorCache: small() },
+    maxRequestBodySize: false, // it was read before us
+    multipart: false,
+    cors: false,
+    graphiql: false,
+    landingPage: false,
+    logging: false,
+  })
+  return {
+    schema,
+    /** `body` is the parsed JSON of a POST; a GET has its query in the address. */
+    execute: async (request: Request, body: unknown, asked: Asked): Promise<Response> =>
+      await yoga.fetch(request, { asked, body, delivery: new Delivery(request.signal) }),
+  }
+}
+
+function fields(resolvers: Resolvers, { tell }: ExecutorOptions) {
+  return {
+    ...scalars,
+    Query: {
+      hello: () => 'Hello World',
+      availableAgents: (_: unknown, __: unknown, { asked }: Context) =>
+        resolvers.availableAgents(asked),
+      loadAgentState: (_: unknown, { data }: { data: LoadAgentStateInput }, { asked }: Context) =>
+        resolvers.loadAgentState(data, asked),
+    },
+    Mutation: {
+      generateCopilotResponse: async (_: unknown, given: Given, { asked, delivery }: Context) => {
+        const generated = await resolvers.generate(given.data, given.properties ?? {}, asked)
+        return copilotResponse(generated, delivery, (error) =>
+          tell(error, ['generateCopilotResponse']),
+        )
+      },
+    },
+  }
+}
+
+interface Given {
+  data: GenerateInput
+  properties?: Record<string, unknown> | null
+}
+
+function limited({ introspection }: ExecutorOptions): Plugin {
+  const limits = { ...defaultLimits, introspection }
+  return {
+    onParse: ({ setParseFn }) => setParseFn((source: string) => parseWithin(source, limits)),
+  }
+}
+
+const bodyAsRead: Plugin<Context, Context> = {
+  onRequestParse({ request, serverContext, setRequestParser }) {
+    const { body } = serverContext as Context
+    // Without a parser the answer is 415.
+    if (request.method === 'POST')
+      setRequestParser((body === undefined ? undefined : () => body) as never)
+  },
+}
+
+/** In parts at the reader's pace where the document asks for parts and the client reads them. */
+function delivered(options: ExecutorOptions): Plugin<Context, Context> {
+  return {
+    onExecute({ args }) {
+      const { asked, delivery } = args.contextValue as Context
+      if (mannerOf(asked.request.headers.get('accept')) === 'whole')
+        args.document = whole(args.document)
+      return {
+        onExecuteDone({ result, setResult }) {
+          if (isAsyncIterable(result))
+            setResult(
+              delivery.paced(result as AsyncIterable<Part>, (part) => maskedPart(part, options)),
+            )
+        },
+      }
+    },
+    onResultProcess({ request, result, resultProcessor, setResultProcessor }) {
+      const manner = mannerOf(request.headers.get('accept'))
+      if (isAsyncIterable(result) && manner !== 'whole')
+        setResultProcessor(() => inParts(result as AsyncIterable<object>, manner), '*/*')
+      // It is done by now: better told in a form that was not asked for than not at all.
+      else if (!resultProcessor) setResultProcessor(processRegularResult, 'application/json')
+    },
+  }
+}
+
+/** The document without what asks for parts, so that its result comes whole. */
+function whole(document: DocumentNode): DocumentNode {
+  return visit(document, {
+    Directive: ({ name }) => (['defer', 'stream'].includes(name.value) ? null : undefined),
+  })
+}
+
+interface Part {
+  incremental?: { errors?: readonly GraphQLError[] }[]
+}
+
+function maskedPart(part: Part, options: ExecutorOptions): object {
+  if (!part.incremental?.some(({ errors }) => errors)) return part
+  const incremental = part.incremental.map(({ errors, ...entry }) =>
+    errors ? { ...entry, errors: errors.map((error) => masked(error, options)) } : entry,
+  )
+  return { ...part, incremental }
+}
+
+/** GraphQL's own errors speak of the document. Others are ours to tell, without what caused them. */
+function masked(error: unknown, { tell }: ExecutorOptions): GraphQLError {
+  if (!(error instanceof GraphQLError)) return tell(error, undefined)
+  if (!error.originalError) return error
+  const { nodes, path, originalError } = error
+  const { message, extensions } = tell(originalError, path)
+  return new GraphQLError(message, { nodes, path, extensions })
+}
+
+/** Few documents are asked for again and again; long ones are not kept for those who make them up. */
+function small<T extends object>() {
+  const cache = createLRUCache<T>({ max: 32 })
+  return {
+    get: (document: string) => cache.get(document),
+    set: (document: string, value: T) => {
+      if (document.length <= 16_384) cache.set(document, value)
+    },
+  }
+}

@@ -1,0 +1,102 @@
+import type { RunOptions } from '../../core/entries.ts'
+import { RuntimeError } from '../../core/errors.ts'
+import type { ModelParameters, ToolSpec } from '../../core/model.ts'
+import type { ThreadState } from '../../core/state.ts'
+import { canonical } from '../../lib/canonical.ts'
+import { isStandIn } from '../asks.ts'
+import { forwardedHeaders } from '../http.ts'
+import type { ForwardedParameters, GenerateInput } from './shapes.ts'
+
+/** Actions of the client that may be called: an agent may also call those only meant for agents. */
+export function offered({ frontend, agentSession }: GenerateInput) {
+  return frontend.actions.filter(
+    ({ available }) => available !== 'disabled' && (agentSession || available !== 'remote'),
+  )
+}
+
+export function toolsFrom(data: GenerateInput): ToolSpec[] {
+  return offered(data)
+    .filter(({ name }) => !isStandIn(name)) // the server calls those, the model does not
+    .map(({ name, description, jsonSchema }) => {
+      const parameters = json(jsonSchema, `frontend.actions.${name}.jsonSchema`)
+      return { name, description, parameters }
+    })
+}
+
+/** What is meant for the run beside its message. `instructions` are those among the messages. */
+export function optionsFrom(
+  data: GenerateInput,
+  properties: Record<string, unknown>,
+  instructions: readonly string[],
+  request: Request,
+): RunOptions {
+  const { agentSession, agentStates, forwardedParameters } = data
+  const own = agentStates?.find(({ agentName }) => agentName === agentSession?.agentName)
+  const config = own?.config ? json(own.config, 'agentStates.config') : undefined
+  const nodeName = agentSession?.nodeName
+  const parameters = parametersFrom(forwardedParameters ?? {})
+  return {
+    instructions: [...instructions, ...contextFrom(data, instructions)],
+    clientTools: toolsFrom(data),
+    forwarded: {
+      ...properties,
+      ...(config !== undefined && { config }),
+      ...(nodeName && { nodeName }),
+    },
+    headers: forwardedHeaders(request),
+    ...(Object.keys(parameters).length > 0 && { parameters }),
+  }
+}
+
+/** React has written most of the context into its system message already. */
+function contextFrom({ context, frontend }: GenerateInput, instructions: readonly string[]) {
+  const all = (context ?? []).map(({ description, value }) => ({ description, value }))
+  const full = frontend.toDeprecate_fullContext
+  if (full) all.push({ description: 'Context', value: full })
+  return all
+    .filter(({ value }) => !instructions.some((one) => one.includes(value)))
+    .map(({ description, value }) => `${description}: ${value}`)
+}
+
+export function parametersFrom(wishes: ForwardedParameters): ModelParameters {
+  const { model, maxTokens, stop, temperature, toolChoice, toolChoiceFunctionName } = wishes
+  const choice = choiceFrom(toolChoice, toolChoiceFunctionName)
+  return {
+    ...(model && { model }),
+    ...(maxTokens != null && { maxOutputTokens: maxTokens }),
+    ...(stop && stop.length > 0 && { stop }),
+    ...(temperature != null && { temperature }),
+    ...(choice !== undefined && { toolChoice: choice }),
+  }
+}
+
+function choiceFrom(choice: string | null | undefined, name: string | null | undefined) {
+  if (choice === 'function' && name) return { name }
+  return choice === 'required' || choice === 'auto' || choice === 'none' ? choice : undefined
+}
+
+/** The client's copy of the agent's state, when it says something and something else than we have. */
+export function stateFrom(
+  { agentStates, agentSession, agentState }: GenerateInput,
+  state: ThreadState,
+  agent: string,
+): { state?: { value: unknown } } {
+  const named = (one: { agentName: string }) => one.agentName === agentSession?.agentName
+  const own = agentStates?.find(named) ?? (agentState && named(agentState) ? agentState : undefined)
+  if (!own) return {}
+  const given = json(own.state, 'agentStates.state')
+  // Clients give back the messages that a state was sent with; they are the thread's.
+  const { messages: _, ...value } = Object(given) as Record<string, unknown>
+  if (Array.isArray(given) || Object.keys(value).length === 0) return {}
+  if (canonical(value) === canonical(state.states.get(agent))) return {}
+  return { state: { value } }
+}
+
+function json(text: string, field: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const problem = `${field}: must be JSON text`
+    throw new RuntimeError('invalid_request', problem, { cause, field })
+  }
+}

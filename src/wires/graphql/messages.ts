@@ -1,0 +1,90 @@
+import { whatIsShown } from '../../core/branch.ts'
+import { callsOf, type Message, textOf } from '../../core/messages.ts'
+import type { ThreadState } from '../../core/state.ts'
+import type { MessageInput } from './shapes.ts'
+
+/**
+ * A client's list in our shape. It sends all it has every time: what the thread knows is passed
+ * over, so that a long history costs no more than its parsing.
+ */
+export function fromClient(list: readonly MessageInput[], state: ThreadState): Message[] {
+  const fresh = state.runs.size === 0
+  const messages: Message[] = []
+  const byId = new Map<string, Message>()
+  const add = (message: Message) => {
+    messages.push(message)
+    byId.set(message.id, message)
+  }
+  for (const { id, ...one } of list) {
+    if (one.textMessage) {
+      const { role, content } = one.textMessage
+      const parts = content === '' ? [] : [{ type: 'text' as const, text: content }]
+      if (role === 'system' || role === 'developer') add({ id, role: 'system', parts })
+      else if (role !== 'tool') add({ id, role, parts })
+    } else if (one.imageMessage?.role === 'user') {
+      const { format, bytes: data } = one.imageMessage
+      const mediaType = format.includes('/') ? format : `image/${format}`
+      add({ id, role: 'user', parts: [{ type: 'media', mediaType, data }] })
+    } else if (one.resultMessage) {
+      const { actionExecutionId: callId, actionName: name, result } = one.resultMessage
+      add({ id, role: 'tool', callId, name, parts: [{ type: 'text', text: result }] })
+    } else if (one.actionExecutionMessage && fresh) {
+      const { name, arguments: input, parentMessageId } = one.actionExecutionMessage
+      const known = byId.get(parentMessageId ?? '')
+      const parent: Message = known ?? { id: parentMessageId ?? id, role: 'assistant', parts: [] }
+      if (!known) add(parent)
+      if (parent.role === 'assistant') parent.parts.push({ type: 'call', callId: id, name, input })
+    }
+  }
+  return messages
+}
+
+/** What a client has: ids of texts, of calls, and of the calls that its results are of. */
+export function idsIn(list: readonly MessageInput[]): Set<string> {
+  const ids = new Set<string>()
+  for (const { id, resultMessage } of list) {
+    ids.add(id)
+    if (resultMessage) ids.add(resultId(resultMessage.actionExecutionId))
+  }
+  return ids
+}
+
+export const resultId = (callId: string) => `result-${callId}`
+
+/** The thread as clients load it: told apart by their keys, each result right behind its call. */
+export function toClient(state: ThreadState): object[] {
+  const said = whatIsShown(state).flatMap((one) => ('message' in one ? [one.message] : []))
+  const results = new Map(said.map((message) => [message.callId, message]))
+  return said.flatMap((message) => shown(message, results))
+}
+
+function shown(message: Message, results: ReadonlyMap<string | undefined, Message>): object[] {
+  const { id, role } = message
+  if (role === 'tool' || role === 'system') return []
+  const content = textOf(message)
+  const list: object[] = content === '' ? [] : [{ id, role, content }]
+  for (const part of message.parts) {
+    if (part.type !== 'media' || part.data === undefined || !part.mediaType.startsWith('image/'))
+      continue
+    const format = part.mediaType.slice('image/'.length)
+    list.push({ id: content === '' ? id : `${id}-image`, role, format, bytes: part.data })
+  }
+  for (const { callId, name, input } of callsOf(message)) {
+    list.push({ id: callId, name, arguments: parsed(input), parentMessageId: id })
+    const result = results.get(callId)
+    if (!result) continue
+    const about = { actionExecutionId: callId, actionName: name }
+    list.push({ id: resultId(callId), ...about, result: textOf(result) })
+  }
+  return list
+}
+
+/** Clients want an object here, whatever the model wrote. */
+function parsed(input: string): object {
+  try {
+    const value: unknown = JSON.parse(input)
+    return typeof value === 'object' && value !== null ? value : {}
+  } catch {
+    return {}
+  }
+}

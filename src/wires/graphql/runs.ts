@@ -1,0 +1,243 @@
+import { whatIsShown } from '../../core/branch.ts'
+import { RuntimeError } from '../../core/errors.ts'
+import { cursorAt } from '../../core/follow.ts'
+import { callsOf, textOf } from '../../core/messages.ts'
+import { type Reconciled, reconcile } from '../../core/reconcile.ts'
+import type { Caller, Runtime } from '../../core/runtime.ts'
+import { emptyState, type ThreadState } from '../../core/state.ts'
+import type { Thread } from '../../core/thread.ts'
+import type { Log } from '../../core/worker.ts'
+import { openAsks } from '../asks.ts'
+import { clientId } from '../http.ts'
+import { answersIn } from './answers.ts'
+import type { Generated, RuntimeEvent } from './events.ts'
+import { failedStatus } from './failures.ts'
+import { refusal } from './guardrails.ts'
+import { offered, optionsFrom, stateFrom } from './input.ts'
+import { fromClient, idsIn, resultId, toClient } from './messages.ts'
+import { isOnce, once } from './once.ts'
+import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
+import { type StopRule, stops } from './stops.ts'
+import { told } from './stream.ts'
+import { type Listener, stateWithoutMessages, Telling } from './telling.ts'
+
+export interface Asked {
+  caller: Caller
+  request: Request
+}
+
+interface Said extends Asked {
+  agent: string
+  threadId: string
+  data: GenerateInput
+  properties: Record<string, unknown>
+}
+
+/** What GraphQL clients do with a thread: say, answer, join, load. */
+export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
+  const stopping = stops(runtime, rule, log)
+
+  const find = (name: string | undefined) => {
+    const all = runtime.agents()
+    const known = all.find(({ agent, aliases }) => agent.name === name || aliases.includes(name!))
+    if (name !== undefined && !known) {
+      const names = all.map(({ agent }) => agent.name).join(', ')
+      const problem = `There is no agent named ${name}. This server has: ${names}.`
+      throw new RuntimeError('agent_not_found', problem, { field: 'agentName' })
+    }
+    return known ?? all[0]!
+  }
+
+  async function generate(
+    data: GenerateInput,
+    properties: Record<string, unknown>,
+    asked: Asked,
+  ): Promise<Generated> {
+    const { agent } = find(data.agentSession?.agentName)
+    const given = data.threadId ?? data.agentSession?.threadId ?? runtime.newId('thread')
+    const threadId = idFrom(given, 'data.threadId')
+    const said: Said = { ...asked, agent: agent.name, threadId, data, properties }
+    if (!isOnce(data)) return await take(said)
+    return answered(said, null, (signal) => once(runtime, agent.name, data, signal))
+  }
+
+  /** Answers first, then what is said; without either, what the client has not seen. */
+  async function take(one: Said): Promise<Generated> {
+    const { caller, agent, data, threadId } = one
+    const thread = await runtime.find(caller, threadId)
+    const state = thread?.state ?? emptyState('')
+    const messages = fromClient(data.messages, state)
+    const news = reconcile(state, { messages, regenerates: false })
+    const [forged] = news.forged
+    if (forged !== undefined) throw unknownResult(forged)
+    const why = refusal(data, news.said)
+    if (why !== undefined) return refused(one, why)
+    const to = listenerOf(one)
+    const decisions = answersIn(state, data, news)
+    const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
+    if (news.said.length > 0 && onlyCalls && !isBlocked(state, to)) return await say(one, news, to)
+    if (!thread) return answered(one, null, nothing)
+    if (decisions.length === 0) return await join(one, thread, to)
+    const { seq } = state
+    const options = optionsFrom(data, one.properties, news.instructions, one.request)
+    const more = { ...stateFrom(data, state, agent), options }
+    const done = await runtime.answer(caller, threadId, { decisions, ...more })
+    if (done.settled.size > 0 && news.said.length > 0) return await say(one, news, to, 'queue')
+    const runId = state.active
+    const goesOn = done.settled.size > 0 && runId !== null
+    if (!goesOn || state.runs.get(runId)?.status === 'waiting') return await join(one, thread, to)
+    return tell(one, thread, runId, to, seq)
+  }
+
+  async function say(one: Said, news: Reconciled, to: Listener, busy?: 'queue') {
+    const { caller, agent, data, threadId, properties, request } = one
+    const state = (await runtime.find(caller, threadId))?.state ?? emptyState('')
+    const results = news.results.map(({ askId, message }) => {
+      return { askId, text: textOf(message), messageId: message.id }
+    })
+    const begun = await runtime.start(caller, threadId, {
+      messages: news.said,
+      imported: news.imported,
+      results,
+      agent,
+      whenBusy: busy ?? 'cancel',
+      options: optionsFrom(data, properties, news.instructions, request),
+      ...stateFrom(data, state, agent),
+    })
+    if (!begun.fresh) return await join(one, begun.thread, to, begun.runId)
+    const { firstSeq } = begun.thread.state.runs.get(begun.runId)!
+    const lacks = busy !== undefined || undefined // what goes before this is not told to it
+    return tell(one, begun.thread, begun.runId, to, firstSeq - 1, lacks)
+  }
+
+  /** What the client lacks of the run that is at work, or was last. */
+  async function join(one: Said, thread: Thread, to: Listener, which?: string) {
+    const { state } = thread
+    const runId = which ?? state.active ?? state.head
+    const run = state.runs.get(runId ?? '')
+    if (!run) return answered(one, null, nothing)
+    await stopping.returned(one.caller, one.threadId)
+    return tell(one, thread, run.runId, to, run.firstSeq - 1)
+  }
+
+  function tell(
+    one: Said,
+    thread: Thread,
+    runId: string,
+    to: Listener,
+    after: number,
+    lacks = !isUpToDate(thread.state, one.data, to, runId),
+  ) {
+    const { caller, threadId } = one
+    const telling = new Telling(to, thread, runId, lacks)
+    return answered(one, runId, (signal) => {
+      const left = () => {
+        if (!telling.over) stopping.left(caller, threadId, runId, thread.state.seq)
+      }
+      signal.addEventListener('abort', left, { once: true })
+      return told(thread, cursorAt(after), telling, runtime.clock.now, signal)
+    })
+  }
+
+  function listenerOf({ data, threadId }: Said): Listener {
+    const name = data.agentSession?.agentName
+    const tools = new Set(offered(data).map((one) => one.name))
+    const own = find(name).tools.map((one) => one.name)
+    const hidden = new Set(own.filter((one) => tools.has(one)))
+    return { threadId, agent: name, tools, hidden, has: idsIn(data.messages) }
+  }
+
+  return {
+    generate,
+
+    availableAgents: async (): Promise<AvailableAgents> => ({
+      agents: runtime.agents().flatMap(({ agent, aliases }) => {
+        const { description = '' } = agent
+        return [agent.name, ...aliases].map((name) => ({ id: name, name, description }))
+      }),
+    }),
+
+    async loadAgentState(data: LoadAgentStateInput, { caller }: Asked): Promise<LoadedState> {
+      const { agent } = find(data.agentName)
+      const threadId = idFrom(data.threadId, 'data.threadId')
+      const thread = await runtime.find(caller, threadId)
+      if (!thread) return { threadId, threadExists: false, state: '{}', messages: '[]' }
+      await stopping.returned(caller, threadId)
+      const { state } = thread
+      return {
+        threadId,
+        threadExists: true,
+        state: JSON.stringify(stateWithoutMessages(state.states.get(agent.name))),
+        messages: JSON.stringify(toClient(state)),
+      }
+    },
+  }
+}
+
+function answered(
+  { threadId, data }: Said,
+  runId: string | null,
+  events: Generated['events'],
+): Generated {
+  const { openaiAssistantAPI } = data.extensions ?? {}
+  const extensions = openaiAssistantAPI ? { openaiAssistantAPI } : null
+  return { threadId, runId: data.runId ?? runId, extensions, events }
+}
+
+async function* nothing(): AsyncGenerator<RuntimeEvent[], void, undefined> {
+  yield [{ type: 'ResponseEnd', status: { code: 'Success' } }]
+}
+
+const refused = (one: Said, message: string): Generated =>
+  answered(one, null, async function* () {
+    yield [{ type: 'ResponseEnd', status: failedStatus({ code: 'guardrail', message }) }]
+  })
+
+/**
+ * A question that this client was not shown, or shown as an interrupt, stands in the way of what is
+ * said next: it is shown again. One that it was shown as a card is passed over by typing on.
+ */
+function isBlocked(state: ThreadState, { tools, has }: Listener): boolean {
+  const run = state.runs.get(state.active ?? '')
+  if (run?.status !== 'waiting') return false
+  const { calls, interrupts } = openAsks(state, run, tools)
+  const shown = ({ ask }: (typeof calls)[number]) =>
+    ask.kind === 'client_tool' || has.has(ask.askId)
+  return interrupts.length > 0 || !calls.every(shown)
+}
+
+const isCall = (state: ThreadState, askId: string): boolean =>
+  state.asks.get(askId)?.ask.kind === 'client_tool'
+
+/** Whether the client has all that is shown of the thread but this run, and nothing that is not. */
+function isUpToDate(
+  state: ThreadState,
+  data: GenerateInput,
+  { has, hidden }: Listener,
+  runId: string,
+): boolean {
+  for (const { id, textMessage } of data.messages)
+    if (textMessage?.role === 'assistant' && !state.messages.has(id)) return false
+  return whatIsShown(state).every((one) => {
+    if (!('message' in one) || one.runId === runId) return true
+    const { message } = one
+    if (message.role === 'tool')
+      return hidden.has(message.name ?? '') || has.has(resultId(message.callId ?? ''))
+    const calls = callsOf(message).filter(({ name }) => !hidden.has(name))
+    return (
+      (textOf(message) === '' || has.has(message.id)) && calls.every((call) => has.has(call.callId))
+    )
+  })
+}
+
+function idFrom(id: string, field: string): string {
+  const parsed = clientId.safeParse(id)
+  if (parsed.success) return parsed.data
+  const problem = `${field}: ${parsed.error.issues[0]!.message}`
+  throw new RuntimeError('invalid_id', problem, { field })
+}
+
+const unknownResult = (callId: string) =>
+  new RuntimeError('result_unknown', `actionExecutionId ${callId}: no such call was made here.`, {
+    field: 'messages',
+  })

@@ -1,0 +1,47 @@
+import type { Piece } from '../../core/agent.ts'
+import { type Cursor, follow } from '../../core/follow.ts'
+import type { Thread } from '../../core/thread.ts'
+import type { RuntimeEvent } from './events.ts'
+import type { Telling } from './telling.ts'
+
+/** Characters that go out together at most, so that a reader who stops holds little. */
+const batchSize = 16_384
+
+/** What a run says from a cursor on, in batches as large as what waits for the reader. */
+export async function* told(
+  thread: Thread,
+  from: Cursor,
+  telling: Telling,
+  now: () => number,
+  signal: AbortSignal,
+): AsyncGenerator<RuntimeEvent[], void, undefined> {
+  let batch: RuntimeEvent[] = []
+  let size = 0
+  for await (const step of follow(thread, from, signal)) {
+    if (step.type === 'pieces' && step.runId === telling.runId) {
+      for (const piece of joined(step.pieces)) {
+        batch.push(...telling.piece(piece, now()))
+        size += piece.text.length
+      }
+    } else if (step.type === 'entry') batch.push(...telling.entry(step.entry))
+    const idle = step.type === 'idle' || (step.type === 'pieces' && step.idle)
+    if (batch.length > 0 && (telling.over || idle || size >= batchSize)) {
+      yield batch
+      batch = []
+      size = 0
+    }
+    if (telling.over) return
+  }
+  if (!signal.aborted) yield [...batch, ...telling.gone()]
+}
+
+/** Neighbours of the same text that wait together are one. */
+function joined(pieces: readonly Piece[]): Piece[] {
+  const list: Piece[] = []
+  for (const piece of pieces) {
+    const last = list.at(-1)
+    if (last?.id === piece.id && last.kind === piece.kind) last.text += piece.text
+    else list.push({ ...piece })
+  }
+  return list
+}

@@ -1,0 +1,269 @@
+import type { Piece } from '../../core/agent.ts'
+import type { Known } from '../../core/entries.ts'
+import { callsOf, type Message, textOf } from '../../core/messages.ts'
+import type { Run } from '../../core/state.ts'
+import type { Thread } from '../../core/thread.ts'
+import { openAsks, standInCall } from '../asks.ts'
+import type { ResponseStatus, RuntimeEvent } from './events.ts'
+import { failedStatus, stoppedStatus } from './failures.ts'
+import { interruptEvent } from './interrupts.ts'
+import { resultId, toClient } from './messages.ts'
+
+/** Who listens, as its request says. */
+export interface Listener {
+  threadId: string
+  /** The agent that it talks to, as it calls it; it is told of that agent's state. */
+  agent: string | undefined
+  /** Names of the actions that it offers. */
+  tools: ReadonlySet<string>
+  /** Tools of ours that it has one of the same name of: it would run what we ran. */
+  hidden: ReadonlySet<string>
+  /** Ids of what it has. */
+  has: ReadonlySet<string>
+}
+
+interface Open {
+  kind: 'text' | 'input'
+  messageId: string
+  /** Characters told. */
+  sent: number
+}
+
+/**
+ * Tells one client what a run says, until it ends or waits. What it has begun it ends: a message
+ * without a status would be pending to the client for ever.
+ */
+export class Telling {
+  readonly runId: string
+  readonly #to: Listener
+  readonly #thread: Thread
+  /** It lacks something else than this run: at the end it is given all there is. */
+  readonly #lacks: boolean
+  readonly #open = new Map<string, Open>()
+  #node = ''
+  #stays = true
+  /** The last event was made. */
+  over = false
+
+  constructor(to: Listener, thread: Thread, runId: string, lacks: boolean) {
+    this.#to = to
+    this.#lacks = lacks
+    this.#thread = thread
+    this.runId = runId
+  }
+
+  piece(piece: Piece, at: number): RuntimeEvent[] {
+    const { kind, id, messageId = id, name = '', text } = piece
+    if (kind !== 'text' && kind !== 'input') return []
+    if (this.#to.has.has(id) || (kind === 'input' && this.#to.hidden.has(name))) return []
+    const open = this.#open.get(id)
+    const begun = open ?? { kind, messageId, sent: 0 }
+    const events = open ? [] : [startOf(kind, id, messageId, name, at)]
+    this.#open.set(id, begun)
+    begun.sent += text.length
+    if (text !== '') events.push(contentOf(kind, id, text))
+    return events
+  }
+
+  entry(entry: Known): RuntimeEvent[] {
+    if (entry.runId !== this.runId) return []
+    switch (entry.kind) {
+      case 'message.added':
+        return entry.body.for === 'model' ? [] : this.#message(entry.body.message, entry.at)
+      case 'message.retracted':
+        return this.#endAll(({ id, messageId }) => {
+          return entry.body.ids.includes(id) || entry.body.ids.includes(messageId)
+        }, again)
+      case 'state.patched':
+        return this.#state(entry, true)
+      case 'event':
+        return this.#event(entry, entry.body.name, entry.body.value)
+      case 'run.waiting': {
+        // A slow reader may be told of questions that were answered long ago: it reads on.
+        const { asks } = this.#thread.state
+        return entry.body.askIds.some((id) => !asks.get(id)?.answer) ? this.#end(entry) : []
+      }
+      case 'run.completed':
+      case 'run.failed':
+      case 'run.cancelled':
+        return entry.seq === this.#run?.endSeq ? this.#end(entry) : []
+      default:
+        return []
+    }
+  }
+
+  /** The thread is no more. */
+  gone(): RuntimeEvent[] {
+    this.over = true
+    const why = 'The thread was deleted.'
+    const status = stoppedStatus(why)
+    return [...this.#endAll(() => true, why), { type: 'ResponseEnd', status }]
+  }
+
+  get #run(): Run | undefined {
+    return this.#thread.state.runs.get(this.runId)
+  }
+
+  /** A finished message: what was not told of it yet, and its end. */
+  #message(message: Message, at: number): RuntimeEvent[] {
+    const { id, role } = message
+    if (message.imported || role === 'system') return []
+    if (role === 'tool') return this.#result(message, at)
+    const text = textOf(message)
+    if (role === 'user') {
+      if (this.#to.has.has(id) || text === '') return []
+      const start = { type: 'TextMessageStart', messageId: id, role, at } as const
+      return [start, contentOf('text', id, text), { type: 'TextMessageEnd', messageId: id }]
+    }
+    const events: RuntimeEvent[] = []
+    const failed = message.partial ? 'The answer was stopped.' : undefined
+    if (text !== '') events.push(...this.#finish({ kind: 'text', id, text }, at, failed))
+    for (const { callId, name, input } of callsOf(message)) {
+      const piece = { kind: 'input', id: callId, messageId: id, name, text: input } as const
+      events.push(...this.#finish(piece, at, failed))
+    }
+    return [...events, ...this.#endAll(({ messageId }) => messageId === id, again)]
+  }
+
+  #finish(piece: Piece, at: number, failed: string | undefined): RuntimeEvent[] {
+    const { id } = piece
+    const sent = this.#open.get(id)?.sent
+    const rest = { ...piece, text: piece.text.slice(sent ?? 0) }
+    const events = sent !== undefined && rest.text === '' ? [] : this.piece(rest, at)
+    const open = this.#open.get(id)
+    if (!open) return []
+    this.#open.delete(id)
+    return [...events, endOf(open.kind, id, failed)]
+  }
+
+  #result(message: Message, at: number): RuntimeEvent[] {
+    const { callId = '', name = '' } = message
+    const { has, tools, hidden } = this.#to
+    // Told of a result of its own action, a client would run it once more.
+    if (has.has(resultId(callId)) || tools.has(name) || hidden.has(name)) return []
+    const about = { actionExecutionId: callId, actionName: name }
+    return [{ type: 'ActionExecutionResult', ...about, result: textOf(message), at }]
+  }
+
+  #endAll(which: (one: { id: string; messageId: string }) => boolean, why: string) {
+    const events: RuntimeEvent[] = []
+    for (const [id, { kind, messageId }] of this.#open) {
+      if (!which({ id, messageId })) continue
+      this.#open.delete(id)
+      events.push({ ...endOf(kind, id, why), retracted: true } as RuntimeEvent)
+    }
+    return events
+  }
+
+  #event(entry: Known, name: string, value: unknown): RuntimeEvent[] {
+    if (name === 'Exit') this.#stays = false
+    if (name !== 'step.started' && name !== 'step.finished') return []
+    this.#node = String((value as { name?: unknown } | null)?.name ?? '')
+    return this.#state(entry, name === 'step.started')
+  }
+
+  /** The agent's whole state: what a client is told takes the place of what it has. */
+  #state(entry: Known, active: boolean, more?: { messages: object[] }): RuntimeEvent[] {
+    const { agent, threadId } = this.#to
+    if (agent === undefined && !more) return []
+    const { agent: own } = this.#run ?? { agent: '' }
+    if (entry.kind === 'state.patched' && entry.body.agent !== own) return []
+    const value = entry.kind === 'state.patched' ? entry.body.value : this.#shared(own)
+    const about = { threadId, agentName: agent ?? own, nodeName: this.#node, runId: this.runId }
+    const state = JSON.stringify({ ...stateWithoutMessages(value), ...more })
+    const id = `${this.runId}-state-${entry.seq}${active ? '' : '-end'}`
+    const running = agent !== undefined && this.#stays
+    return [{ type: 'AgentStateMessage', id, ...about, active, running, state, at: entry.at }]
+  }
+
+  #shared = (agent: string): unknown => this.#thread.state.states.get(agent)
+
+  #end(entry: Known): RuntimeEvent[] {
+    this.over = true
+    const status = statusOf(entry)
+    const failed = status.code === 'Failed' ? 'The run has ended before this was whole.' : again
+    return [
+      ...this.#endAll(() => true, failed),
+      ...(entry.kind === 'run.waiting' ? this.#questions(entry.at) : []),
+      ...this.#last(entry),
+      { type: 'ResponseEnd', status },
+    ]
+  }
+
+  /** Calls that stand for what is asked; where the client has none for it, the oldest interrupt. */
+  #questions(at: number): RuntimeEvent[] {
+    const run = this.#run
+    if (!run) return []
+    const { tools, has } = this.#to
+    const { calls, interrupts } = openAsks(this.#thread.state, run, tools)
+    const [first] = interrupts
+    if (first) return [interruptEvent(first)]
+    return calls
+      .filter(({ ask }) => ask.kind !== 'client_tool' && !has.has(ask.askId))
+      .flatMap((record) => {
+        const {
+          id: actionExecutionId,
+          name: actionName,
+          arguments: args,
+        } = standInCall(record, tools)
+        return [
+          { type: 'ActionExecutionStart', actionExecutionId, actionName, at } as const,
+          { type: 'ActionExecutionArgs', actionExecutionId, args } as const,
+          { type: 'ActionExecutionEnd', actionExecutionId } as const,
+        ]
+      })
+  }
+
+  /** The state at the end; to a client that lacks something, with all that the thread holds. */
+  #last(entry: Known): RuntimeEvent[] {
+    const { agent } = this.#to
+    if (this.#lacks && entry.kind === 'run.completed')
+      return this.#state(entry, false, { messages: toClient(this.#thread.state) })
+    const silent = this.#node === '' && this.#shared(this.#run?.agent ?? '') === undefined
+    return agent === undefined || silent ? [] : this.#state(entry, false)
+  }
+}
+
+const again = 'This was cut off and is given again.'
+
+const startOf = (
+  kind: Open['kind'],
+  id: string,
+  messageId: string,
+  name: string,
+  at: number,
+): RuntimeEvent =>
+  kind === 'text'
+    ? { type: 'TextMessageStart', messageId: id, at }
+    : {
+        type: 'ActionExecutionStart',
+        actionExecutionId: id,
+        actionName: name,
+        parentMessageId: messageId,
+        at,
+      }
+
+const contentOf = (kind: Open['kind'], id: string, text: string): RuntimeEvent =>
+  kind === 'text'
+    ? { type: 'TextMessageContent', messageId: id, content: text }
+    : { type: 'ActionExecutionArgs', actionExecutionId: id, args: text }
+
+function endOf(kind: Open['kind'], id: string, failed: string | undefined): RuntimeEvent {
+  const how = failed === undefined ? {} : { failed }
+  return kind === 'text'
+    ? { type: 'TextMessageEnd', messageId: id, ...how }
+    : { type: 'ActionExecutionEnd', actionExecutionId: id, ...how }
+}
+
+function statusOf(entry: Known): ResponseStatus {
+  if (entry.kind === 'run.failed') return failedStatus(entry.body.error)
+  if (entry.kind !== 'run.cancelled') return { code: 'Success' }
+  return stoppedStatus(entry.body.reason ?? 'The run was stopped.')
+}
+
+/** The messages of a state are the thread's, and clients load them as such. */
+export function stateWithoutMessages(value: unknown): object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return {}
+  const { messages: _, ...rest } = value as { messages?: unknown }
+  return rest
+}

@@ -1,0 +1,168 @@
+import { timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
+import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import type { Log } from '../../core/worker.ts'
+import { type Call, type Route, route } from '../http.ts'
+import type { Heartbeats } from '../sse.ts'
+import { errorExtensions, failedStatus } from './failures.ts'
+import { type Asked, graphqlRuns } from './runs.ts'
+import type { StopRule } from './stops.ts'
+
+export interface GraphqlOptions {
+  runtime: Runtime
+  heartbeats: Heartbeats
+  /** Where it is mounted; every path serves the same. */
+  basePaths: readonly string[]
+  stop: StopRule
+  introspection: boolean
+  graphiql: boolean
+  /** The key that pages must send, where the operator wants one. */
+  publicKey: string | undefined
+  log: Log
+}
+
+const anything = z.looseObject({})
+/** More than this is checked by GraphQL itself. */
+const operation = z.looseObject(
+  { query: z.string(), variables: z.unknown().optional() },
+  'must be one operation: {query, variables, operationName}',
+)
+type Operation = z.infer<typeof operation>
+
+const clientVersion = 'x-copilotkit-runtime-client-gql-version'
+const responses = {
+  200: { description: 'The result, in parts where asked for', stream: 'multipart/mixed' },
+}
+
+/** CopilotKit's clients up to 1.10.6, and any GraphQL client. */
+export function graphqlWire(options: GraphqlOptions): Route[] {
+  const { runtime, heartbeats, log } = options
+  const runs = graphqlRuns(runtime, options.stop, log)
+  const direct = lazily(async () => {
+    const { directCalls, directResponse } = await import('./direct.ts')
+    return { read: directCalls(), respond: directResponse }
+  })
+  const general = lazily(async () => {
+    const { graphqlExecutor } = await import('./executor.ts')
+    const { GraphQLError } = await import('graphql')
+    const tell = (error: unknown, path: readonly (string | number)[] | undefined) => {
+      const known = noted(error, { path: path?.join('.') })
+      return new GraphQLError(known.message, { extensions: errorExtensions(known) })
+    }
+    return graphqlExecutor(runs, { introspection: options.introspection, tell })
+  })
+
+  /** Every failure is in the log with what was asked; what caused it is nowhere else. */
+  function noted(error: unknown, about: object): RuntimeError {
+    const known = toRuntimeError(error)
+    const level = known.status >= 500 ? 'error' : 'info'
+    log[level]({ ...about, code: known.code, err: known.cause ?? known }, 'graphql: refused')
+    return known
+  }
+
+  async function post({ body, caller, request }: Call<unknown, unknown, Operation>) {
+    checkKey(request, options.publicKey)
+    const asked = { caller, request }
+    const { read, respond } = await direct()
+    const call = read(body, request.headers.get('accept') ?? '')
+    if (!call) return await execute(body, asked)
+    const { data } = call
+    const about = {
+      threadId: data.threadId,
+      agent: data.agentSession?.agentName,
+      user: caller.user,
+    }
+    try {
+      const generated = await runs.generate(data, call.properties, asked)
+      return respond(generated, heartbeats, (error) => ({
+        type: 'ResponseEnd',
+        status: failedStatus(noted(error, about)),
+      }))
+    } catch (error) {
+      const path = ['generateCopilotResponse']
+      return errorResult(noted(error, { ...about, path: path[0] }), 200, path)
+    }
+  }
+
+  async function execute(body: Operation | undefined, asked: Asked): Promise<Response> {
+    const { execute } = await general()
+    return await execute(asked.request, body, asked)
+  }
+
+  async function get({ caller, request }: Call<unknown, unknown, unknown>): Promise<Response> {
+    const { pathname, searchParams } = new URL(request.url)
+    const page = (request.headers.get('accept') ?? '').includes('text/html')
+    if (page && !searchParams.has('query')) {
+      if (!options.graphiql) throw new RuntimeError('not_found')
+      const { graphiqlPage } = await import('./graphiql.ts')
+      const headers = { 'content-type': 'text/html; charset=utf-8' }
+      return new Response(await graphiqlPage(pathname), { headers })
+    }
+    return await execute(undefined, { caller, request })
+  }
+
+  const common = { query: anything, responses, wire: 'graphql', fail }
+  const one = { method: 'post' as const, summary: 'GraphQL for CopilotKit up to 1.10.6', ...common }
+  return options.basePaths.flatMap((base) => [
+    route({ ...one, path: base, body: operation, takes, handle: echoing(post) }),
+    route({ ...one, path: `${base}/graphql`, body: operation, handle: echoing(post) }),
+    route({
+      ...common,
+      method: 'get',
+      path: `${base}/graphql`,
+      summary: 'A page to try GraphQL on, or the result of ?query=',
+      handle: echoing(get),
+    }),
+  ])
+}
+
+/** The address is shared with AG-UI's envelope, which has a method and no query. */
+function takes({ headers }: Request, body: unknown): boolean {
+  if (headers.has(clientVersion) || Array.isArray(body)) return true
+  return typeof (body as { query?: unknown } | null | undefined)?.query === 'string'
+}
+
+/** A client takes any other version than its own for a reason to complain. */
+function echoing<C extends { request: Request }>(handle: (call: C) => Promise<Response>) {
+  return async (call: C): Promise<Response> => withVersion(await handle(call), call.request)
+}
+
+function withVersion(response: Response, request: Request): Response {
+  const version = request.headers.get(clientVersion)
+  if (version) response.headers.set('x-copilotkit-runtime-version', version)
+  return response
+}
+
+/** CopilotKit's client reads no body of a 4xx: it is told in a 200. Others get the status. */
+function fail(error: RuntimeError, request: Request): Response {
+  const status = request.headers.has(clientVersion) ? 200 : error.status
+  return withVersion(errorResult(error, status), request)
+}
+
+function errorResult(error: RuntimeError, status: number, path?: string[]): Response {
+  const { message } = error
+  const told = { message, ...(path && { path }), extensions: errorExtensions(error) }
+  const headers = { 'content-type': 'application/graphql-response+json; charset=utf-8' }
+  return new Response(JSON.stringify({ errors: [told], data: null }), { status, headers })
+}
+
+function checkKey(request: Request, expected: string | undefined): void {
+  if (expected === undefined) return
+  const given = Buffer.from(request.headers.get('x-copilotcloud-public-api-key') ?? '')
+  const wanted = Buffer.from(expected)
+  if (given.length === wanted.length && timingSafeEqual(given, wanted)) return
+  const problem = 'Send the public API key of this server (x-copilotcloud-public-api-key).'
+  throw new RuntimeError('unauthenticated', problem)
+}
+
+function lazily<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined
+  return () => {
+    loaded ??= load().catch((error: unknown) => {
+      loaded = undefined
+      throw error
+    })
+    return loaded
+  }
+}
