@@ -93,11 +93,12 @@ function printFlat(found: readonly Round[][]): void {
   table('   The same with ever longer answers', [['', 'peer', 'handrail'], ...rows])
 }
 
+/** One by one, and more than the system keeps for a socket. */
 const late = { messages: 1, deltas: 64_000 }
 
 /** A client that reads nothing until the server has nothing more to do. */
 async function readLate(server: Measured, chat: GraphqlChat): Promise<string[]> {
-  const response = await chat.post(asking(late))
+  const response = await chat.post(asking(late, 1))
   await quiet(server)
   const chunks: Buffer[] = []
   for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)

@@ -96,9 +96,9 @@ async function speak(chat: Chat, turns: number, answer: Answer): Promise<number[
 }
 
 /** The message that asks for it: see `answers` in source.mjs. */
-export function asking({ messages, deltas }: Answer): string {
+export function asking({ messages, deltas }: Answer, burst = 16): string {
   const task = messages > 1 ? `messages ${messages}` : 'deltas'
-  return `${task} ${deltas} 16 ${filler}`
+  return `${task} ${deltas} ${burst} ${filler}`
 }
 
 const filler = 'words of the length that people write to an assistant, give or take. '.repeat(2)
