@@ -30,6 +30,7 @@ export function answersIn(
     if (!meta.response) continue // shown, and not answered
     const record = askedBy(state, meta)
     if (!record) throw unknown(i)
+    if (record.answer) continue // clients may send what they answered again, with the next message
     const named = `metaEvents.${i}.response`
     const decision = decisionFrom(record.ask, spoken(record.ask, meta.response), named)
     const parts = { input: `${named}.editedArgs`, value: named }
@@ -64,6 +65,8 @@ function spoken(ask: Ask, response: string): unknown {
   const word = String(value ?? response)
     .trim()
     .toLowerCase()
+  // Whether it happened and whether it may happen are not the same yes.
+  if (ask.kind === 'in_doubt') return { outcome: word }
   if (yes.has(word)) return { approved: true }
   return no.has(word) ? { approved: false } : response
 }

@@ -1,5 +1,5 @@
 import type { Ask } from '../../core/entries.ts'
-import type { AskRecord } from '../../core/state.ts'
+import type { AskRecord, ThreadState } from '../../core/state.ts'
 import type { RuntimeEvent, WholeMessage } from './events.ts'
 
 /** What a client is shown of a question, and sends back with the answer to say which it was. */
@@ -23,6 +23,16 @@ export function interruptEvent({ ask, raisedAt }: AskRecord): RuntimeEvent {
   const messages = brought.messages.flatMap((one, i) => whole(one, `${ask.askId}-${i}`, raisedAt))
   const name = 'CopilotKitLangGraphInterruptEvent'
   return { type: 'MetaEvent', name, data: { value, messages } }
+}
+
+/** Whether a call came with a question: clients run those too, and send their results. */
+export function wasShown({ asks }: ThreadState, callId: string): boolean {
+  for (const record of asks.values()) {
+    const event = interruptEvent(record)
+    if (!('data' in event)) continue
+    if (event.data.messages.some(({ id }) => id === callId)) return true
+  }
+  return false
 }
 
 const asText = (value: unknown): string =>

@@ -1,6 +1,7 @@
 import {
   type ASTNode,
   type DocumentNode,
+  type FieldNode,
   GraphQLError,
   Kind,
   parse,
@@ -8,15 +9,19 @@ import {
   visit,
 } from 'graphql'
 
-/** How large a document may be. GraphiQL's own questions about the schema fit in. */
+/** How large a document may be. The questions that GraphiQL asks about the schema fit in. */
 export interface Limits {
   tokens: number
   /** Fields inside of fields. */
   depth: number
   /** Lists and objects inside of each other, in arguments. */
   valueDepth: number
+  /** In all of the document. */
+  fields: number
   aliases: number
   directives: number
+  /** Uses of named fragments. */
+  spreads: number
   /** Of a query; a mutation has one. */
   rootFields: number
   /** Questions about the schema. */
@@ -27,8 +32,10 @@ export const defaultLimits: Limits = {
   tokens: 4_000,
   depth: 16,
   valueDepth: 64,
+  fields: 500,
   aliases: 16,
   directives: 64,
+  spreads: 32,
   rootFields: 16,
   introspection: true,
 }
@@ -45,7 +52,8 @@ function parsed(source: string, { tokens }: Limits): DocumentNode {
     return parse(source, { maxTokens: tokens })
   } catch (error) {
     if (error instanceof RangeError) throw refusal('The document is nested too deeply. Flatten it.')
-    if (!(error instanceof GraphQLError) || !/more than \d+ tokens/.test(error.message)) throw error
+    if (!(error instanceof GraphQLError) || !/tokens\. Parsing aborted/.test(error.message))
+      throw error
     throw refusal(
       `The document has more than ${tokens} tokens. Ask for less at once, and put what is long into variables.`,
     )
@@ -53,25 +61,24 @@ function parsed(source: string, { tokens }: Limits): DocumentNode {
 }
 
 function count(document: DocumentNode, limits: Limits): void {
-  let aliases = 0
-  let directives = 0
+  const counted = { fields: 0, aliases: 0, directives: 0, spreads: 0 }
+  const add = (kind: keyof typeof counted, node: ASTNode) => {
+    if (++counted[kind] <= limits[kind]) return
+    const named = kind === 'spreads' ? 'spreads of fragments' : kind
+    throw refusal(`The document has more than ${limits[kind]} ${named}. Use fewer.`, node)
+  }
   visit(document, {
     Field(node) {
-      if (node.alias && ++aliases > limits.aliases)
-        throw refusal(`The document has more than ${limits.aliases} aliases. Use fewer.`, node)
+      add('fields', node)
+      if (node.alias) add('aliases', node)
       if (!limits.introspection && ['__schema', '__type'].includes(node.name.value))
         throw refusal(
           `This server does not answer questions about its schema. Leave out ${node.name.value}; __typename is fine.`,
           node,
         )
     },
-    Directive(node) {
-      if (++directives > limits.directives)
-        throw refusal(
-          `The document has more than ${limits.directives} directives. Use fewer.`,
-          node,
-        )
-    },
+    Directive: (node) => add('directives', node),
+    FragmentSpread: (node) => add('spreads', node),
   })
 }
 
@@ -94,14 +101,14 @@ function fields(document: DocumentNode, limits: Limits): void {
     const { depth, width } = measure(node.selectionSet)
     if (depth > limits.depth)
       throw refusal(
-        `The ${node.operation} is ${depth} fields deep, and ${limits.depth} is the limit. Ask for less at once.`,
+        `The ${node.operation} is ${depth} fields deep, and ${limits.depth} is the limit. Ask for less.`,
         node,
       )
     if (node.operation === 'mutation' && width > 1)
       throw refusal('A document may have one mutation. Send the others by themselves.', node)
     if (width > limits.rootFields)
       throw refusal(
-        `The ${node.operation} asks for ${width} things, and ${limits.rootFields} is the limit. Send several requests.`,
+        `The ${node.operation} has more than ${limits.rootFields} fields at its root. Send several requests.`,
         node,
       )
   }
@@ -131,7 +138,7 @@ function measuring(document: DocumentNode) {
     for (const node of selection?.selections ?? []) {
       const one =
         node.kind === Kind.FIELD
-          ? { depth: 1 + measure(node.selectionSet).depth, width: 1 }
+          ? { depth: 1 + measure(node.selectionSet).depth, width: isTypename(node) ? 0 : 1 }
           : node.kind === Kind.INLINE_FRAGMENT
             ? measure(node.selectionSet)
             : spread(node.name.value)
@@ -142,6 +149,9 @@ function measuring(document: DocumentNode) {
   }
   return measure
 }
+
+/** Clients add it wherever they can. */
+const isTypename = ({ name }: FieldNode) => name.value === '__typename'
 
 const refusal = (message: string, nodes?: ASTNode) =>
   new GraphQLError(message, { nodes, extensions: { code: 'GRAPHQL_VALIDATION_FAILED' } })

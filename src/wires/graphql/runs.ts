@@ -1,7 +1,7 @@
-import { whatIsShown } from '../../core/branch.ts'
+import { shownRuns } from '../../core/branch.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
-import { callsOf, textOf } from '../../core/messages.ts'
+import { type Message, textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
@@ -10,16 +10,17 @@ import type { Log } from '../../core/worker.ts'
 import { openAsks } from '../asks.ts'
 import { clientId } from '../http.ts'
 import { answersIn } from './answers.ts'
-import type { Generated, RuntimeEvent } from './events.ts'
+import type { Generated } from './events.ts'
 import { failedStatus } from './failures.ts'
-import { refusal } from './guardrails.ts'
+import { judge } from './guardrails.ts'
 import { offered, optionsFrom, stateFrom } from './input.ts'
+import { wasShown } from './interrupts.ts'
 import { fromClient, idsIn, resultId, toClient } from './messages.ts'
 import { isOnce, once } from './once.ts'
 import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
 import { type StopRule, stops } from './stops.ts'
 import { told } from './stream.ts'
-import { type Listener, stateWithoutMessages, Telling } from './telling.ts'
+import { fullStop, type Listener, stateWithoutMessages, Telling } from './telling.ts'
 
 export interface Asked {
   caller: Caller
@@ -68,21 +69,22 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const state = thread?.state ?? emptyState('')
     const messages = fromClient(data.messages, state)
     const news = reconcile(state, { messages, regenerates: false })
-    const [forged] = news.forged
+    const forged = news.forged.find((callId) => !wasShown(state, callId))
     if (forged !== undefined) throw unknownResult(forged)
-    const why = refusal(data, news.said)
+    const { passed, why } = judge(data, news.said)
     if (why !== undefined) return refused(one, why)
+    news.said = passed
     const to = listenerOf(one)
     const decisions = answersIn(state, data, news)
     const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
     if (news.said.length > 0 && onlyCalls && !isBlocked(state, to)) return await say(one, news, to)
-    if (!thread) return answered(one, null, nothing)
+    if (!thread) return nothing(one, to)
     if (decisions.length === 0) return await join(one, thread, to)
     const { seq } = state
     const options = optionsFrom(data, one.properties, news.instructions, one.request)
     const more = { ...stateFrom(data, state, agent), options }
     const done = await runtime.answer(caller, threadId, { decisions, ...more })
-    if (done.settled.size > 0 && news.said.length > 0) return await say(one, news, to, 'queue')
+    if (news.said.length > 0) return await say(one, news, to, 'queue')
     const runId = state.active
     const goesOn = done.settled.size > 0 && runId !== null
     if (!goesOn || state.runs.get(runId)?.status === 'waiting') return await join(one, thread, to)
@@ -106,8 +108,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     })
     if (!begun.fresh) return await join(one, begun.thread, to, begun.runId)
     const { firstSeq } = begun.thread.state.runs.get(begun.runId)!
-    const lacks = busy !== undefined || undefined // what goes before this is not told to it
-    return tell(one, begun.thread, begun.runId, to, firstSeq - 1, lacks)
+    return tell(one, begun.thread, begun.runId, to, firstSeq - 1)
   }
 
   /** What the client lacks of the run that is at work, or was last. */
@@ -115,20 +116,14 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const { state } = thread
     const runId = which ?? state.active ?? state.head
     const run = state.runs.get(runId ?? '')
-    if (!run) return answered(one, null, nothing)
+    if (!run) return nothing(one, to)
     await stopping.returned(one.caller, one.threadId)
     return tell(one, thread, run.runId, to, run.firstSeq - 1)
   }
 
-  function tell(
-    one: Said,
-    thread: Thread,
-    runId: string,
-    to: Listener,
-    after: number,
-    lacks = !isUpToDate(thread.state, one.data, to, runId),
-  ) {
+  function tell(one: Said, thread: Thread, runId: string, to: Listener, after: number) {
     const { caller, threadId } = one
+    const lacks = () => !isUpToDate(thread.state, one.data, to, runId)
     const telling = new Telling(to, thread, runId, lacks)
     return answered(one, runId, (signal) => {
       const left = () => {
@@ -139,12 +134,20 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     })
   }
 
+  const nothing = (one: Said, { endsInCall }: Listener): Generated =>
+    answered(one, null, async function* () {
+      const end = endsInCall ? fullStop(runtime.newId('msg'), runtime.clock.now()) : []
+      yield [...end, { type: 'ResponseEnd', status: { code: 'Success' } }]
+    })
+
   function listenerOf({ data, threadId }: Said): Listener {
     const name = data.agentSession?.agentName
     const tools = new Set(offered(data).map((one) => one.name))
     const own = find(name).tools.map((one) => one.name)
     const hidden = new Set(own.filter((one) => tools.has(one)))
-    return { threadId, agent: name, tools, hidden, has: idsIn(data.messages) }
+    const last = data.messages.findLast((one) => !one.agentStateMessage)
+    const endsInCall = Boolean(last?.resultMessage ?? last?.actionExecutionMessage)
+    return { threadId, agent: name, tools, hidden, has: idsIn(data.messages), endsInCall }
   }
 
   return {
@@ -184,10 +187,6 @@ function answered(
   return { threadId, runId: data.runId ?? runId, extensions, events }
 }
 
-async function* nothing(): AsyncGenerator<RuntimeEvent[], void, undefined> {
-  yield [{ type: 'ResponseEnd', status: { code: 'Success' } }]
-}
-
 const refused = (one: Said, message: string): Generated =>
   answered(one, null, async function* () {
     yield [{ type: 'ResponseEnd', status: failedStatus({ code: 'guardrail', message }) }]
@@ -210,24 +209,29 @@ const isCall = (state: ThreadState, askId: string): boolean =>
   state.asks.get(askId)?.ask.kind === 'client_tool'
 
 /** Whether the client has all that is shown of the thread but this run, and nothing that is not. */
-function isUpToDate(
-  state: ThreadState,
-  data: GenerateInput,
-  { has, hidden }: Listener,
-  runId: string,
-): boolean {
-  for (const { id, textMessage } of data.messages)
-    if (textMessage?.role === 'assistant' && !state.messages.has(id)) return false
-  return whatIsShown(state).every((one) => {
-    if (!('message' in one) || one.runId === runId) return true
-    const { message } = one
-    if (message.role === 'tool')
-      return hidden.has(message.name ?? '') || has.has(resultId(message.callId ?? ''))
-    const calls = callsOf(message).filter(({ name }) => !hidden.has(name))
-    return (
-      (textOf(message) === '' || has.has(message.id)) && calls.every((call) => has.has(call.callId))
-    )
-  })
+function isUpToDate(state: ThreadState, data: GenerateInput, to: Listener, runId: string): boolean {
+  for (const { id, textMessage } of data.messages) {
+    const { role, content } = textMessage ?? {}
+    if (role === 'assistant' && content !== '' && !state.messages.has(id)) return false
+  }
+  for (const run of shownRuns(state)) {
+    if (run.runId === runId) continue
+    for (const id of run.messageIds) {
+      const { message, for: whom } = state.messages.get(id)!
+      if (whom !== 'model' && !hasAll(to, message)) return false
+    }
+  }
+  return true
+}
+
+function hasAll({ has, hidden }: Listener, message: Message): boolean {
+  const { id, role, callId = '', name = '' } = message
+  if (role === 'system') return true
+  if (role === 'tool') return hidden.has(name) || has.has(resultId(callId))
+  if (!has.has(id) && textOf(message) !== '') return false
+  return message.parts.every(
+    (part) => part.type !== 'call' || has.has(part.callId) || hidden.has(part.name),
+  )
 }
 
 function idFrom(id: string, field: string): string {

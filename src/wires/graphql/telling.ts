@@ -20,6 +20,8 @@ export interface Listener {
   hidden: ReadonlySet<string>
   /** Ids of what it has. */
   has: ReadonlySet<string>
+  /** What it has ends in a call or a result. */
+  endsInCall: boolean
 }
 
 interface Open {
@@ -37,17 +39,19 @@ export class Telling {
   readonly runId: string
   readonly #to: Listener
   readonly #thread: Thread
-  /** It lacks something else than this run: at the end it is given all there is. */
-  readonly #lacks: boolean
+  /** Whether it lacks something else than this run: then it is given all there is, at the end. */
+  readonly #lacks: () => boolean
   readonly #open = new Map<string, Open>()
   #node = ''
   #stays = true
+  #endsInCall: boolean
   /** The last event was made. */
   over = false
 
-  constructor(to: Listener, thread: Thread, runId: string, lacks: boolean) {
+  constructor(to: Listener, thread: Thread, runId: string, lacks: () => boolean) {
     this.#to = to
     this.#lacks = lacks
+    this.#endsInCall = to.endsInCall
     this.#thread = thread
     this.runId = runId
   }
@@ -59,6 +63,7 @@ export class Telling {
     const open = this.#open.get(id)
     const begun = open ?? { kind, messageId, sent: 0 }
     const events = open ? [] : [startOf(kind, id, messageId, name, at)]
+    if (!open) this.#endsInCall = kind === 'input'
     this.#open.set(id, begun)
     begun.sent += text.length
     if (text !== '') events.push(contentOf(kind, id, text))
@@ -112,6 +117,7 @@ export class Telling {
     const text = textOf(message)
     if (role === 'user') {
       if (this.#to.has.has(id) || text === '') return []
+      this.#endsInCall = false
       const start = { type: 'TextMessageStart', messageId: id, role, at } as const
       return [start, contentOf('text', id, text), { type: 'TextMessageEnd', messageId: id }]
     }
@@ -142,6 +148,7 @@ export class Telling {
     // Told of a result of its own action, a client would run it once more.
     if (has.has(resultId(callId)) || tools.has(name) || hidden.has(name)) return []
     const about = { actionExecutionId: callId, actionName: name }
+    this.#endsInCall = true
     return [{ type: 'ActionExecutionResult', ...about, result: textOf(message), at }]
   }
 
@@ -184,20 +191,23 @@ export class Telling {
     const failed = status.code === 'Failed' ? 'The run has ended before this was whole.' : again
     return [
       ...this.#endAll(() => true, failed),
-      ...(entry.kind === 'run.waiting' ? this.#questions(entry.at) : []),
+      ...(entry.kind === 'run.waiting' ? this.#questions(entry) : this.#full(entry)),
       ...this.#last(entry),
       { type: 'ResponseEnd', status },
     ]
   }
 
+  #full = ({ seq, at }: Known) => (this.#endsInCall ? fullStop(`${this.runId}-${seq}`, at) : [])
+
   /** Calls that stand for what is asked; where the client has none for it, the oldest interrupt. */
-  #questions(at: number): RuntimeEvent[] {
+  #questions(entry: Known): RuntimeEvent[] {
     const run = this.#run
     if (!run) return []
+    const { at } = entry
     const { tools, has } = this.#to
     const { calls, interrupts } = openAsks(this.#thread.state, run, tools)
     const [first] = interrupts
-    if (first) return [interruptEvent(first)]
+    if (first) return [...this.#full(entry), interruptEvent(first)]
     return calls
       .filter(({ ask }) => ask.kind !== 'client_tool' && !has.has(ask.askId))
       .flatMap((record) => {
@@ -217,12 +227,21 @@ export class Telling {
   /** The state at the end; to a client that lacks something, with all that the thread holds. */
   #last(entry: Known): RuntimeEvent[] {
     const { agent } = this.#to
-    if (this.#lacks && entry.kind === 'run.completed')
+    if (entry.kind === 'run.completed' && this.#lacks())
       return this.#state(entry, false, { messages: toClient(this.#thread.state) })
     const silent = this.#node === '' && this.#shared(this.#run?.agent ?? '') === undefined
     return agent === undefined || silent ? [] : this.#state(entry, false)
   }
 }
+
+/**
+ * A text that says nothing. React runs the calls that its list ends in, again and again as long as
+ * nothing stands behind them: a response that says nothing more must say so.
+ */
+export const fullStop = (messageId: string, at: number): RuntimeEvent[] => [
+  { type: 'TextMessageStart', messageId, at },
+  { type: 'TextMessageEnd', messageId },
+]
 
 const again = 'This was cut off and is given again.'
 
