@@ -98,25 +98,32 @@ const late = { messages: 1, deltas: 64_000 }
 
 /** A client that reads nothing until the server has nothing more to do. */
 async function readLate(server: Measured, chat: GraphqlChat): Promise<string[]> {
+  const before = await server.usage('collect')
   const response = await chat.post(asking(late, 1))
   await quiet(server)
+  const { heapUsed } = await server.usage('collect')
   const chunks: Buffer[] = []
   for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk)
   await chat.heard(chunks, late)
   const parts = partsOf(chunks)
+  const { content } = responseOf(parts).messages[0]!
+  const longest = content.reduce((most, { length }) => Math.max(most, length), 0)
   const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
-  const counts = [parts.length, responseOf(parts).messages[0]!.content.length]
-  return [...counts.map((count) => count.toLocaleString('en')), kb(bytes)]
+  const counts = [parts.length, content.length, longest].map((count) => count.toLocaleString('en'))
+  return [...counts, kb(bytes), kb(heapUsed - before.heapUsed)]
 }
 
 function printSlow([peer, ours]: readonly string[][]): void {
   table(
     `   ${late.deltas.toLocaleString('en')} deltas for a client that begins to read after the last of them`,
     [
-      ['', 'parts', 'items', 'bytes'],
+      ['', 'parts', 'items', 'longest', 'read', 'heap'],
       ['peer', ...peer!],
       ['handrail', ...ours!],
     ],
-    ['Deltas that wait for a socket go out as one item.'],
+    [
+      'Deltas that wait for a socket may go out as one item; those before them went into what the',
+      'system keeps for the connection. heap: what more the server held while the client read nothing.',
+    ],
   )
 }

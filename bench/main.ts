@@ -16,7 +16,7 @@ if (unknown)
   throw new Error(`There is no ${unknown}: name some of ${Object.keys(topics).join(', ')}.`)
 
 setTimeout(() => {
-  console.error('Something hangs: this takes eight minutes, and now it has been thirty.')
+  console.error('Something hangs: this takes a quarter of an hour, and now it has been two.')
   process.exit(1)
 }, 1_800_000).unref()
 

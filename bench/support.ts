@@ -108,10 +108,11 @@ export async function play(url: string, message: string): Promise<string> {
 
 /** Until the server has nothing to do. */
 export async function quiet(server: Measured): Promise<void> {
-  for (let last = -1, now = 0; now - last > 10_000; ) {
-    last = now
+  for (let last = -Infinity; ; ) {
+    const { cpu } = await server.usage()
+    if (cpu - last < 20_000) return
+    last = cpu
     await sleep(500)
-    now = (await server.usage()).cpu
   }
 }
 
