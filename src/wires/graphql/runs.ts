@@ -1,13 +1,11 @@
-import { shownRuns } from '../../core/branch.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
-import { type Message, textOf } from '../../core/messages.ts'
+import { textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
-import { openAsks } from '../asks.ts'
 import { clientId } from '../http.ts'
 import { answersIn } from './answers.ts'
 import type { Generated } from './events.ts'
@@ -15,12 +13,14 @@ import { failedStatus } from './failures.ts'
 import { judge } from './guardrails.ts'
 import { offered, optionsFrom, stateFrom } from './input.ts'
 import { wasShown } from './interrupts.ts'
-import { fromClient, idsIn, resultId, toClient } from './messages.ts'
+import { fullStop } from './making.ts'
+import { fromClient, idsIn, toClient } from './messages.ts'
 import { isOnce, once } from './once.ts'
+import { isBlocked, isUpToDate } from './seen.ts'
 import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
 import { type StopRule, stops } from './stops.ts'
 import { told } from './stream.ts'
-import { fullStop, type Listener, stateWithoutMessages, Telling } from './telling.ts'
+import { type Listener, stateWithoutMessages, Telling } from './telling.ts'
 
 export interface Asked {
   caller: Caller
@@ -192,47 +192,8 @@ const refused = (one: Said, message: string): Generated =>
     yield [{ type: 'ResponseEnd', status: failedStatus({ code: 'guardrail', message }) }]
   })
 
-/**
- * A question that this client was not shown, or shown as an interrupt, stands in the way of what is
- * said next: it is shown again. One that it was shown as a card is passed over by typing on.
- */
-function isBlocked(state: ThreadState, { tools, has }: Listener): boolean {
-  const run = state.runs.get(state.active ?? '')
-  if (run?.status !== 'waiting') return false
-  const { calls, interrupts } = openAsks(state, run, tools)
-  const shown = ({ ask }: (typeof calls)[number]) =>
-    ask.kind === 'client_tool' || has.has(ask.askId)
-  return interrupts.length > 0 || !calls.every(shown)
-}
-
 const isCall = (state: ThreadState, askId: string): boolean =>
   state.asks.get(askId)?.ask.kind === 'client_tool'
-
-/** Whether the client has all that is shown of the thread but this run, and nothing that is not. */
-function isUpToDate(state: ThreadState, data: GenerateInput, to: Listener, runId: string): boolean {
-  for (const { id, textMessage } of data.messages) {
-    const { role, content } = textMessage ?? {}
-    if (role === 'assistant' && content !== '' && !state.messages.has(id)) return false
-  }
-  for (const run of shownRuns(state)) {
-    if (run.runId === runId) continue
-    for (const id of run.messageIds) {
-      const { message, for: whom } = state.messages.get(id)!
-      if (whom !== 'model' && !hasAll(to, message)) return false
-    }
-  }
-  return true
-}
-
-function hasAll({ has, hidden }: Listener, message: Message): boolean {
-  const { id, role, callId = '', name = '' } = message
-  if (role === 'system') return true
-  if (role === 'tool') return hidden.has(name) || has.has(resultId(callId))
-  if (!has.has(id) && textOf(message) !== '') return false
-  return message.parts.every(
-    (part) => part.type !== 'call' || has.has(part.callId) || hidden.has(part.name),
-  )
-}
 
 function idFrom(id: string, field: string): string {
   const parsed = clientId.safeParse(id)

@@ -7,6 +7,7 @@ import { openAsks, standInCall } from '../asks.ts'
 import type { ResponseStatus, RuntimeEvent } from './events.ts'
 import { failedStatus, stoppedStatus } from './failures.ts'
 import { interruptEvent } from './interrupts.ts'
+import { contentOf, endOf, fullStop, type Growing, startOf } from './making.ts'
 import { resultId, toClient } from './messages.ts'
 
 /** Who listens, as its request says. */
@@ -25,7 +26,7 @@ export interface Listener {
 }
 
 interface Open {
-  kind: 'text' | 'input'
+  kind: Growing
   messageId: string
   /** Characters told. */
   sent: number
@@ -234,45 +235,7 @@ export class Telling {
   }
 }
 
-/**
- * A text that says nothing. React runs the calls that its list ends in, again and again as long as
- * nothing stands behind them: a response that says nothing more must say so.
- */
-export const fullStop = (messageId: string, at: number): RuntimeEvent[] => [
-  { type: 'TextMessageStart', messageId, at },
-  { type: 'TextMessageEnd', messageId },
-]
-
 const again = 'This was cut off and is given again.'
-
-const startOf = (
-  kind: Open['kind'],
-  id: string,
-  messageId: string,
-  name: string,
-  at: number,
-): RuntimeEvent =>
-  kind === 'text'
-    ? { type: 'TextMessageStart', messageId: id, at }
-    : {
-        type: 'ActionExecutionStart',
-        actionExecutionId: id,
-        actionName: name,
-        parentMessageId: messageId,
-        at,
-      }
-
-const contentOf = (kind: Open['kind'], id: string, text: string): RuntimeEvent =>
-  kind === 'text'
-    ? { type: 'TextMessageContent', messageId: id, content: text }
-    : { type: 'ActionExecutionArgs', actionExecutionId: id, args: text }
-
-function endOf(kind: Open['kind'], id: string, failed: string | undefined): RuntimeEvent {
-  const how = failed === undefined ? {} : { failed }
-  return kind === 'text'
-    ? { type: 'TextMessageEnd', messageId: id, ...how }
-    : { type: 'ActionExecutionEnd', actionExecutionId: id, ...how }
-}
 
 function statusOf(entry: Known): ResponseStatus {
   if (entry.kind === 'run.failed') return failedStatus(entry.body.error)

@@ -5,6 +5,7 @@ import type { Runtime } from '../../core/runtime.ts'
 import type { Log } from '../../core/worker.ts'
 import { type Call, type Route, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
+import { alive } from './alive.ts'
 import { errorExtensions, failedStatus } from './failures.ts'
 import { type Asked, graphqlRuns } from './runs.ts'
 import type { GenerateInput } from './shapes.ts'
@@ -52,7 +53,9 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
       const known = noted(error, { path: path?.join('.') })
       return new GraphQLError(known.message, { extensions: errorExtensions(known) })
     }
-    return graphqlExecutor(runs, { introspection: options.introspection, tell })
+    const generate: typeof runs.generate = async (...asked) =>
+      alive(await runs.generate(...asked), heartbeats)
+    return graphqlExecutor({ ...runs, generate }, { introspection: options.introspection, tell })
   })
 
   /** Every failure is in the log with what was asked; what caused it is nowhere else. */
