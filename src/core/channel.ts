@@ -4,6 +4,7 @@ import type { Draft } from './entries.ts'
 import { isRuntimeError } from './errors.ts'
 import { type Leg, LegStop } from './leg.ts'
 import type { Expectation } from './store.ts'
+import { closedBy } from './tail.ts'
 
 /** Keeps outcomes of effects while the store is away, as evidence for later. */
 export interface Spool {
@@ -14,6 +15,8 @@ export interface Spool {
 
 interface Waiting {
   drafts: Draft[]
+  /** Shown once the drafts are durable. */
+  pieces: Piece[]
   done: () => void
   failed: (error: unknown) => void
 }
@@ -32,6 +35,8 @@ export class Channel {
   /** Effects whose outcome was put into the spool. */
   readonly #kept = new Set<string>()
   #waiting: Waiting[] = []
+  /** Pieces among what waits. */
+  #held = 0
   #flushing: Promise<void> | undefined
   #scheduled = false
   /** The leg is over: what an agent that did not stop still says is not heard. */
@@ -43,20 +48,28 @@ export class Channel {
     this.#spool = spool
   }
 
-  /** Shown at once, kept by nobody. */
+  /** Shown as soon as what was written before it is durable, kept by nobody. */
   piece(piece: Piece): void {
-    if (!this.#closed) this.#leg.thread.tail.push(piece)
+    if (this.#closed) return
+    if (this.#waiting.length === 0 && !this.#flushing) {
+      this.#leg.thread.tail.push(piece)
+      return
+    }
+    if (this.#waiting.length === 0) this.write()
+    this.#waiting.at(-1)!.pieces.push(piece)
+    this.#held++
   }
 
   /** How much is written and not under way yet. */
   get waiting(): number {
-    return this.#waiting.length
+    return this.#waiting.length + this.#held
   }
 
   /** Goes out with the next transition, at the latest after this turn of the event loop. */
   write(...drafts: Draft[]): void {
     if (this.#closed) return
-    this.#waiting.push({ drafts: this.#place(drafts), done: () => {}, failed: () => {} })
+    const one = { drafts: this.#place(drafts), pieces: [], done: () => {}, failed: () => {} }
+    this.#waiting.push(one)
     if (this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => {
@@ -69,7 +82,7 @@ export class Channel {
   async commit(...drafts: Draft[]): Promise<void> {
     if (this.#closed) throw new LegStop('lost')
     const written = new Promise<void>((done, failed) => {
-      this.#waiting.push({ drafts: this.#place(drafts), done, failed })
+      this.#waiting.push({ drafts: this.#place(drafts), pieces: [], done, failed })
     })
     this.#flush().catch(() => {})
     await written
@@ -95,6 +108,7 @@ export class Channel {
       while (this.#waiting.length > 0) {
         const batch = this.#waiting
         this.#waiting = []
+        this.#held = 0
         await this.#send(batch)
       }
     })().finally(() => {
@@ -127,6 +141,7 @@ export class Channel {
         )
       }
       for (const one of batch) one.done()
+      this.#show(batch)
     } catch (error) {
       const conflict = isRuntimeError(error, 'journal_conflict') ? error.data : undefined
       // Cancelled: what was begun is still told. Any other conflict: the leg is somebody else's.
@@ -137,6 +152,18 @@ export class Channel {
       if (cancelled) await this.#leg.thread.sync()
       this.#leg.abort.abort(stop)
       if (kept.length > 0) await this.#send(kept)
+    }
+  }
+
+  /** Those of messages that are whole by now are shown as such. */
+  #show(batch: Waiting[]): void {
+    if (batch.every(({ pieces }) => pieces.length === 0)) return
+    const closed = closedBy(batch.flatMap(({ drafts }) => drafts))
+    for (const { pieces } of batch) {
+      for (const piece of pieces) {
+        const { id, messageId = id } = piece
+        if (!closed.has(id) && !closed.has(messageId)) this.#leg.thread.tail.push(piece)
+      }
     }
   }
 

@@ -18,8 +18,11 @@ const readme = {
   },
 }
 
+/** Pages of `old` find the client of the old generation in a node_modules of their own. */
+const pages = ['page/v1.html', 'page/v2.html', 'page/readme.html', 'old/index.html']
+
 export default defineConfig({
-  root: here('page'),
+  root: here('.'),
   base: './',
   resolve: { alias: { 'react-syntax-highlighter': here('page/plain-code.tsx') } },
   plugins: [readme],
@@ -28,6 +31,6 @@ export default defineConfig({
     outDir: here('dist'),
     emptyOutDir: true,
     chunkSizeWarningLimit: 100_000,
-    rolldownOptions: { input: ['v1', 'v2', 'readme'].map((name) => here(`page/${name}.html`)) },
+    rolldownOptions: { input: pages.map((page) => here(page)) },
   },
 })

@@ -80,7 +80,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     if (news.said.length > 0 && onlyCalls && !isBlocked(state, to)) return await say(one, news, to)
     if (!thread) return nothing(one, to)
     if (decisions.length === 0) return await join(one, thread, to)
-    const { seq } = state
+    const from = { seq: state.seq, shared: state.states.get(agent) }
     const options = optionsFrom(data, one.properties, news.instructions, one.request)
     const more = { ...stateFrom(data, state, agent), options }
     const done = await runtime.answer(caller, threadId, { decisions, ...more })
@@ -88,7 +88,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const runId = state.active
     const goesOn = done.settled.size > 0 && runId !== null
     if (!goesOn || state.runs.get(runId)?.status === 'waiting') return await join(one, thread, to)
-    return tell(one, thread, runId, to, seq)
+    return tell(one, thread, runId, to, from)
   }
 
   async function say(one: Said, news: Reconciled, to: Listener, busy?: 'queue') {
@@ -107,8 +107,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
       ...stateFrom(data, state, agent),
     })
     if (!begun.fresh) return await join(one, begun.thread, to, begun.runId)
-    const { firstSeq } = begun.thread.state.runs.get(begun.runId)!
-    return tell(one, begun.thread, begun.runId, to, firstSeq - 1)
+    return tell(one, begun.thread, begun.runId, to)
   }
 
   /** What the client lacks of the run that is at work, or was last. */
@@ -118,19 +117,26 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const run = state.runs.get(runId ?? '')
     if (!run) return nothing(one, to)
     await stopping.returned(one.caller, one.threadId)
-    return tell(one, thread, run.runId, to, run.firstSeq - 1)
+    return tell(one, thread, run.runId, to)
   }
 
-  function tell(one: Said, thread: Thread, runId: string, to: Listener, after: number) {
+  /** From its start, unless it is told from where something was answered. */
+  function tell(
+    one: Said,
+    thread: Thread,
+    runId: string,
+    to: Listener,
+    from = startOf(thread, runId),
+  ) {
     const { caller, threadId } = one
     const lacks = () => !isUpToDate(thread.state, one.data, to, runId)
-    const telling = new Telling(to, thread, runId, lacks)
+    const telling = new Telling(to, thread, runId, from.shared, lacks)
     return answered(one, runId, (signal) => {
       const left = () => {
         if (!telling.over) stopping.left(caller, threadId, runId, thread.state.seq)
       }
       signal.addEventListener('abort', left, { once: true })
-      return told(thread, cursorAt(after), telling, runtime.clock.now, signal)
+      return told(thread, cursorAt(from.seq), telling, runtime.clock.now, signal)
     })
   }
 
@@ -175,6 +181,11 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
       }
     },
   }
+}
+
+function startOf({ state }: Thread, runId: string): { seq: number; shared: unknown } {
+  const { firstSeq, before } = state.runs.get(runId)!
+  return { seq: firstSeq - 1, shared: before }
 }
 
 function answered(

@@ -43,14 +43,18 @@ export class Telling {
   /** Whether it lacks something else than this run: then it is given all there is, at the end. */
   readonly #lacks: () => boolean
   readonly #open = new Map<string, Open>()
+  /** The agent's state as far as it is told: the thread may be further. */
+  #shared: unknown
   #node = ''
   #stays = true
   #endsInCall: boolean
   /** The last event was made. */
   over = false
 
-  constructor(to: Listener, thread: Thread, runId: string, lacks: () => boolean) {
+  /** `shared` is the agent's state where the telling begins. */
+  constructor(to: Listener, thread: Thread, runId: string, shared: unknown, lacks: () => boolean) {
     this.#to = to
+    this.#shared = shared
     this.#lacks = lacks
     this.#endsInCall = to.endsInCall
     this.#thread = thread
@@ -81,6 +85,8 @@ export class Telling {
           return entry.body.ids.includes(id) || entry.body.ids.includes(messageId)
         }, again)
       case 'state.patched':
+        if (entry.body.agent !== this.#run?.agent) return []
+        this.#shared = entry.body.value
         return this.#state(entry, true)
       case 'event':
         return this.#event(entry, entry.body.name, entry.body.value)
@@ -174,17 +180,13 @@ export class Telling {
   #state(entry: Known, active: boolean, more?: { messages: object[] }): RuntimeEvent[] {
     const { agent, threadId } = this.#to
     if (agent === undefined && !more) return []
-    const { agent: own } = this.#run ?? { agent: '' }
-    if (entry.kind === 'state.patched' && entry.body.agent !== own) return []
-    const value = entry.kind === 'state.patched' ? entry.body.value : this.#shared(own)
-    const about = { threadId, agentName: agent ?? own, nodeName: this.#node, runId: this.runId }
-    const state = JSON.stringify({ ...stateWithoutMessages(value), ...more })
+    const agentName = agent ?? this.#run?.agent ?? ''
+    const about = { threadId, agentName, nodeName: this.#node, runId: this.runId }
+    const state = JSON.stringify({ ...stateWithoutMessages(this.#shared), ...more })
     const id = `${this.runId}-state-${entry.seq}${active ? '' : '-end'}`
     const running = agent !== undefined && this.#stays
     return [{ type: 'AgentStateMessage', id, ...about, active, running, state, at: entry.at }]
   }
-
-  #shared = (agent: string): unknown => this.#thread.state.states.get(agent)
 
   #end(entry: Known): RuntimeEvent[] {
     this.over = true
@@ -230,7 +232,7 @@ export class Telling {
     const { agent } = this.#to
     if (entry.kind === 'run.completed' && this.#lacks())
       return this.#state(entry, false, { messages: toClient(this.#thread.state) })
-    const silent = this.#node === '' && this.#shared(this.#run?.agent ?? '') === undefined
+    const silent = this.#node === '' && this.#shared === undefined
     return agent === undefined || silent ? [] : this.#state(entry, false)
   }
 }
