@@ -6,6 +6,7 @@ import {
   asking,
   large,
   long,
+  longer,
   many,
   measure,
   type Round,
@@ -28,7 +29,7 @@ import {
   withDirectory,
 } from './support.ts'
 
-const loads = [many, large, written, long]
+const loads = [many, large, written, long, longer]
 /** The same number of deltas in every row, in ever fewer and longer answers. */
 const flat = [
   { ...large, label: '16 answers x 1,000', series: 16, deltas: 1_000, rounds: 3 },

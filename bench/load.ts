@@ -24,6 +24,10 @@ export const written: Load = {
 }
 export const fresh: Load = { ...one, label: '20 turns x 20, new thread', turns: 20, deltas: 20 }
 export const long: Load = { ...fresh, label: '20 turns x 20 after 400 messages', history: 400 }
+export const longer: Load = {
+  ...{ ...long, label: '20 turns x 200 after 400 messages' },
+  ...{ deltas: 200, rounds: 3 },
+}
 /** Warms what every run does, which takes hundreds of them. */
 export const runs: Load = { ...fresh, chats: 8, turns: 50 }
 

@@ -4,6 +4,7 @@ import {
   fresh,
   large,
   long,
+  longer,
   many,
   measure,
   type Round,
@@ -23,7 +24,6 @@ import {
   withDirectory,
 } from './support.ts'
 
-const longer = { ...long, label: '20 turns x 200 after 400 messages', deltas: 200, rounds: 3 }
 const loads = [many, large, written, fresh, long, longer]
 
 /** The AG-UI wire against the runtime it stands in for, and against no runtime at all. */
