@@ -121,9 +121,10 @@ test('a page of CopilotKit 1.10 shows what the tools of the server do', async ()
 
 test('what a page of CopilotKit 1.10 has to read and to suggest is used', async () => {
   const { thread, open } = scene.visit()
-  const tab = await open('old', { extras: 'on' })
+  const tab = await open('old', { extras: 'on', suggestions: 'on' })
   await tab.button('Greet').click()
   await tab.ends(hello)
+  await tab.button('Greet').waitFor()
   await tab.say('flower')
   await tab.ends([...hello, 'user: flower', 'assistant: I see a peony.'])
   await tab.button('Greet').waitFor()

@@ -2,12 +2,17 @@ import { useCopilotAction, useCopilotReadable } from '@copilotkit/react-core'
 import { useCopilotChatSuggestions } from '@copilotkit/react-ui'
 import { useState } from 'react'
 
-/** What else a page may register: something to read, suggestions, an action whose result nobody
- *  waits for, and how calls of the server's own tools look. */
+/** Apart: the client stumbles over a message that comes while it waits for suggestions. */
+export function Suggestions() {
+  useCopilotChatSuggestions({ instructions: 'Suggest a greeting.', maxSuggestions: 2 })
+  return null
+}
+
+/** What else a page may register: something to read, an action whose result nobody waits for, and
+ *  how calls of the server's own tools look. */
 export function Extras() {
   const [dimmed, setDimmed] = useState(0)
   useCopilotReadable({ description: 'The flower on the page', value: 'a peony' })
-  useCopilotChatSuggestions({ instructions: 'Suggest a greeting.', maxSuggestions: 2 })
   useCopilotAction({
     name: 'dim_lights',
     description: 'Dims the lights of the page.',

@@ -8,11 +8,11 @@ import { changeBackground } from '../page/background.ts'
 import { runtimeUrl, threadId } from '../page/query.ts'
 import { SeatCard } from '../page/seat.tsx'
 import { ApprovalAction, ApprovalInterrupt } from './approvals.tsx'
-import { Extras } from './extras.tsx'
+import { Extras, Suggestions } from './extras.tsx'
 import { Shelf } from './shelf.tsx'
 
 /** `agent`: the page is locked to it. `asks`: how the page wants to be asked, by an `action` or an
- *  `interrupt`. `shelf`, `extras`: more of the page. `console`: the client's own banners. */
+ *  `interrupt`. `shelf`, `extras`, `suggestions`: more of the page. `console`: the client's own banners. */
 const query = new URLSearchParams(window.location.search)
 const agent = query.get('agent') ?? undefined
 const asks = query.get('asks')
@@ -63,6 +63,7 @@ function Page() {
           CopilotKit 1.10.6, {agent === undefined ? 'no agent session' : `locked to ${agent}`}
         </header>
         {query.has('extras') && <Extras />}
+        {query.has('suggestions') && <Suggestions />}
         <Chat />
       </main>
     </CopilotKit>
