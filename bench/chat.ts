@@ -6,8 +6,9 @@ import { words } from './source.mjs'
 export interface Chat {
   /** Says it and reads the answer to its end. */
   say(content: string): Promise<Heard>
-  /** Takes the answer into the list; throws unless every delta of it is there and it ended well. */
-  heard(chunks: readonly Buffer[], answer: Answer): Promise<void>
+  /** Takes the answer into the list; throws unless all its text is there and it ended well. Gives
+   *  in how many pieces the text came: a server may join deltas. */
+  heard(chunks: readonly Buffer[], answer: Answer): Promise<number>
 }
 
 export interface Heard {

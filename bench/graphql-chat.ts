@@ -38,7 +38,7 @@ export class GraphqlChat implements Chat {
     return await post(this.#url, { ...body, variables }, headers)
   }
 
-  async heard(chunks: readonly Buffer[], answer: Answer): Promise<void> {
+  async heard(chunks: readonly Buffer[], answer: Answer): Promise<number> {
     const response = responseOf(partsOf(chunks))
     const text = await textOf(answer.deltas)
     const whole = response.messages.every(
@@ -52,6 +52,7 @@ export class GraphqlChat implements Chat {
       )
     for (const { id, content } of response.messages)
       this.messages.push(said(id, 'assistant', content.join('')))
+    return response.messages.reduce((sum, { content }) => sum + content.length, 0)
   }
 }
 

@@ -12,12 +12,15 @@ export interface Load extends Answer {
   history: number
   /** Answers of each, one after the other. */
   turns: number
+  /** Deltas that come in one turn of the event loop. */
+  burst: number
   rounds: number
 }
 
-const one = { chats: 1, series: 1, history: 0, turns: 1, messages: 1, rounds: 5 }
+const one = { chats: 1, series: 1, history: 0, turns: 1, messages: 1, burst: 16, rounds: 5 }
 export const many: Load = { ...one, label: '50 streams x 1,000', chats: 50, deltas: 1_000 }
 export const large: Load = { ...one, label: '1 stream x 16,000', deltas: 16_000 }
+export const single: Load = { ...large, label: '1 stream x 16,000, one by one', burst: 1 }
 export const written: Load = {
   ...{ ...one, label: '1 answer of 400 messages x 20' },
   ...{ messages: 400, deltas: 20 },
@@ -31,11 +34,13 @@ export const longer: Load = {
 /** Warms what every run does, which takes hundreds of them. */
 export const runs: Load = { ...fresh, chats: 8, turns: 50 }
 
-/** Of one round: microseconds per delta at the streams' end and later, and first deltas in ms. */
+/** Of one round: microseconds per delta at the streams' end and later, first deltas in ms, and the
+ *  share of the deltas that came as such, not joined with others. */
 export interface Round {
   streamed: number
   later: number
   firsts: number[]
+  apart: number
 }
 
 /** The middle of the rounds for each server and load: `found[load][server]`. */
@@ -60,6 +65,7 @@ const middle = (rounds: readonly Round[]): Round => ({
   streamed: median(rounds.map(({ streamed }) => streamed)),
   later: median(rounds.map(({ later }) => later)),
   firsts: [median(rounds.flatMap(({ firsts }) => firsts))],
+  apart: median(rounds.map(({ apart }) => apart)),
 })
 
 /** Milliseconds in which a server does what it has put off: ours writes its readable files late. */
@@ -67,16 +73,17 @@ export const afterwards = 1_600
 
 export async function round(server: Measured, load: Load, open: () => Chat): Promise<Round> {
   hangUp()
-  const { chats, series, history, turns, messages, deltas } = load
+  const { chats, series, history, turns, messages, deltas, burst } = load
   const lines = Array.from({ length: chats }, () => Array.from({ length: series }, open))
   if (history > 0)
-    for (const chat of lines.flat()) await speak(chat, history / 2, { messages: 1, deltas: 20 })
+    for (const chat of lines.flat()) await speak(chat, history / 2, { messages: 1, deltas: 20 }, 16)
   await sleep(history > 0 ? afterwards : 100)
   const before = await server.usage()
-  const firsts = await Promise.all(
+  const spoken = await Promise.all(
     lines.map(async (line) => {
-      const found: number[] = []
-      for (const chat of line) found.push(...(await speak(chat, turns, { messages, deltas })))
+      const found: Spoken[] = []
+      for (const chat of line)
+        found.push(...(await speak(chat, turns, { messages, deltas }, burst)))
       return found
     }),
   )
@@ -85,22 +92,28 @@ export async function round(server: Measured, load: Load, open: () => Chat): Pro
   const last = await server.usage()
   const all = chats * series * turns * messages * deltas
   const per = (usage: { cpu: number }) => (usage.cpu - before.cpu) / all
-  return { streamed: per(end), later: per(last), firsts: firsts.flat() }
+  const firsts = spoken.flat().map(({ first }) => first)
+  const pieces = spoken.flat().reduce((sum, { pieces }) => sum + pieces, 0)
+  return { streamed: per(end), later: per(last), firsts, apart: pieces / all }
 }
 
-/** So many turns; gives the milliseconds to each first delta. */
-async function speak(chat: Chat, turns: number, answer: Answer): Promise<number[]> {
-  const firsts: number[] = []
+/** Milliseconds to the first delta of a turn, and in how many pieces its text came. */
+interface Spoken {
+  first: number
+  pieces: number
+}
+
+async function speak(chat: Chat, turns: number, answer: Answer, burst: number): Promise<Spoken[]> {
+  const spoken: Spoken[] = []
   for (let n = 0; n < turns; n++) {
-    const { first, chunks } = await chat.say(asking(answer))
-    await chat.heard(chunks, answer)
-    firsts.push(first)
+    const { first, chunks } = await chat.say(asking(answer, burst))
+    spoken.push({ first, pieces: await chat.heard(chunks, answer) })
   }
-  return firsts
+  return spoken
 }
 
 /** The message that asks for it: see `answers` in source.mjs. */
-export function asking({ messages, deltas }: Answer, burst = 16): string {
+export function asking({ messages, deltas }: Answer, burst: number): string {
   const task = messages > 1 ? `messages ${messages}` : 'deltas'
   return `${task} ${deltas} ${burst} ${filler}`
 }

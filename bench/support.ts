@@ -127,6 +127,7 @@ export const us = (value: number) => `${value.toFixed(value < 100 ? 2 : 0)} us`
 export const ms = (value: number) => `${value.toFixed(value < 100 ? 2 : 0)} ms`
 export const kb = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`
 export const mb = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`
+export const percent = (share: number) => `${Math.round(share * 100)}%`
 export const times = (value: number) => `${value.toFixed(2)}x`
 
 export const median = (values: readonly number[]) => quantile(values, 0.5)
