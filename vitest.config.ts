@@ -6,6 +6,8 @@ const minutes = 60_000
 const crash = ['test/crash/**', 'test/clients/soak/**']
 
 export default defineConfig({
+  // The file that Node takes: Vite would take another, and there would be two of each class.
+  resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {
     pool: 'forks', // a test that kills or blocks its process must not take others along
     maxWorkers: 2, // tests start servers of their own: more workers would starve those

@@ -2,7 +2,7 @@
 import './meter.mjs'
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import { words } from './source.mjs'
+import { answers, words } from './source.mjs'
 
 const headers = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' }
 const messageId = `msg_${'0'.repeat(22)}`
@@ -13,7 +13,7 @@ const server = createServer(async (request, response) => {
   const { user_message, messages } = JSON.parse(body)
   const [task, count, burst] = (user_message ?? messages.at(-1).content).split(' ')
   response.writeHead(200, headers)
-  if (messages) return await agui(response, words(Number(count), Number(burst)))
+  if (messages) return await agui(response, answers(messages.at(-1).content))
   if (task === 'hold') return response.write(': open\n\n')
   const write = task === 'coalesced' ? coalescing(response) : (text) => response.write(text)
   let n = 0
@@ -28,16 +28,18 @@ const server = createServer(async (request, response) => {
 })
 
 /** The same words as AG-UI events. */
-async function agui(response, source) {
+async function agui(response, all) {
   const event = (data) => response.write(`data: ${JSON.stringify(data)}\n\n`)
-  const id = randomUUID()
   event({ type: 'RUN_STARTED', threadId: 'bare', runId: 'bare' })
-  event({ type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' })
-  for await (const { text: delta } of source) {
-    const more = event({ type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta })
-    if (!more) await new Promise((resolve) => response.once('drain', resolve))
+  for (const answer of all) {
+    const id = randomUUID()
+    event({ type: 'TEXT_MESSAGE_START', messageId: id, role: 'assistant' })
+    for await (const { text: delta } of answer) {
+      const more = event({ type: 'TEXT_MESSAGE_CONTENT', messageId: id, delta })
+      if (!more) await new Promise((resolve) => response.once('drain', resolve))
+    }
+    event({ type: 'TEXT_MESSAGE_END', messageId: id })
   }
-  event({ type: 'TEXT_MESSAGE_END', messageId: id })
   event({ type: 'RUN_FINISHED', threadId: 'bare', runId: 'bare' })
   response.end()
 }

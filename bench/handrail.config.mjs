@@ -1,8 +1,9 @@
-// Handrail as it is measured: a scripted model that does what the message says, and two tools.
+// Handrail as it is measured: a scripted model that does what the message says, an agent that writes
+// many messages itself, and two tools.
 import './meter.mjs'
 import { z } from 'zod'
-import { defineConfig, defineTool } from '../dist/index.js'
-import { pause, words } from './source.mjs'
+import { defineConfig, defineTool, toolLoop } from '../dist/index.js'
+import { answers, pause, words } from './source.mjs'
 
 const noop = (name, access) =>
   defineTool({
@@ -13,8 +14,13 @@ const noop = (name, access) =>
     run: async () => 'done',
   })
 
+const loop = toolLoop({ name: 'assistant' })
+const asked = (ctx) => ctx.messages().at(-1).parts[0].text ?? ''
+const asksForMany = (ctx) => asked(ctx).startsWith('messages ')
+
 export default defineConfig({
   builtIns: false,
+  agents: [{ name: loop.name, run: (ctx) => (asksForMany(ctx) ? write(ctx) : loop.run(ctx)) }],
   tools: [noop('step', 'read'), noop('ask', 'write')],
   model: { name: 'bench', stream },
 })
@@ -29,6 +35,20 @@ function stream({ messages }) {
   if (step === Number(count)) return only({ type: 'text', text: 'Done.' })
   const name = task === 'steps' ? 'step' : 'ask'
   return only({ type: 'call', callId: `call_${last}_${step}`, name, input: `{"n":${step}}` })
+}
+
+/** Writes the answers itself, as an agent made elsewhere does. */
+async function* write(ctx) {
+  for (const answer of answers(asked(ctx))) {
+    const id = ctx.newId('msg')
+    let whole = ''
+    for await (const { text } of answer) {
+      whole += text
+      yield { type: 'piece', piece: { kind: 'text', id, text } }
+    }
+    const message = { id, role: 'assistant', parts: [{ type: 'text', text: whole }] }
+    yield { type: 'message', message }
+  }
 }
 
 async function* only(event) {

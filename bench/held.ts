@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Chat, delta } from './agui.ts'
+import { AguiChat, delta } from './agui.ts'
 import {
   handrail,
   kb,
@@ -23,7 +23,7 @@ export async function held(): Promise<void> {
   const memory = ['heap per stream', 'RSS per stream']
   const head = ['', ...memory, 'GET /info p50', 'p99', 'a delta to each', 'and the end']
   table(
-    `6. ${streams.toLocaleString('en')} AG-UI streams held, each a run of its own that has said one delta`,
+    `7. ${streams.toLocaleString('en')} AG-UI streams held, each a run of its own that has said one delta`,
     [head, ['peer', ...peer], ['handrail', ...ours]],
     [
       'After a garbage collection; thread, run and agent are included. /info is asked while all are',
@@ -36,7 +36,7 @@ export async function held(): Promise<void> {
 async function measure(server: Measured): Promise<string[]> {
   const open: Held[] = []
   const hold = async () => {
-    const one = listen(await new Chat(server).post('pause'))
+    const one = listen(await new AguiChat(server).post('pause'))
     open.push(one)
     await one.first
   }

@@ -3,3 +3,4 @@ export function words(
   burst: number,
 ): AsyncGenerator<{ type: 'text'; text: string }, void, undefined>
 export function pause(): ReturnType<typeof words>
+export function answers(asked: string): ReturnType<typeof words>[]

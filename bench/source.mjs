@@ -9,6 +9,15 @@ export async function* words(count, burst) {
   }
 }
 
+/** What a message asks for, as the words of each message of the answer: `deltas <count> <burst>`
+ *  for one, `messages <count> <deltas> <burst>` for so many. */
+export function answers(asked) {
+  const [task, ...numbers] = asked.split(' ')
+  if (task === 'pause') return [pause()]
+  const [count, deltas, burst] = (task === 'messages' ? numbers : [1, ...numbers]).map(Number)
+  return Array.from({ length: count }, () => words(deltas, burst))
+}
+
 const texts = ['the ', 'quick ', 'brown ', 'fox ', 'jumps ', 'over ', 'a ', 'lazy ', 'dog, ']
 
 /** One word, then nothing until the parent process says `release`, then another. */

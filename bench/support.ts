@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+export const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 
 export interface Usage {
   /** Microseconds. */
@@ -28,9 +28,12 @@ export interface Measured {
 
 export const bareServer = () => start('./bare-server.mjs', {})
 
-/** The peer as it is installed, with nothing sent to its makers. */
-export const peerServer = () =>
-  start('./peer/server.mjs', { COPILOTKIT_TELEMETRY_DISABLED: 'true', DO_NOT_TRACK: '1' })
+/** Nothing is sent to the makers of what is measured. */
+export const silent = { COPILOTKIT_TELEMETRY_DISABLED: 'true', DO_NOT_TRACK: '1' }
+
+/** The peers as they are installed. */
+export const peerServer = () => start('./peer/server.mjs', silent)
+export const graphqlPeer = () => start('./peer-graphql/server.mjs', silent)
 
 export function handrail(directory: string, env: Record<string, string> = {}): Promise<Measured> {
   return start('../dist/main.js', {
@@ -47,7 +50,7 @@ async function start(file: string, env: Record<string, string>): Promise<Measure
   const since = performance.now()
   const profile = process.env.BENCH_PROFILE ? ['--cpu-prof', '--cpu-prof-dir=.cpu-profiles'] : []
   const child = spawn(process.execPath, ['--expose-gc', ...profile, here(file)], {
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
   const exited = once(child, 'exit')
@@ -103,6 +106,16 @@ export async function play(url: string, message: string): Promise<string> {
   return text
 }
 
+/** Until the server has nothing to do. */
+export async function quiet(server: Measured): Promise<void> {
+  for (let last = -Infinity; ; ) {
+    const { cpu } = await server.usage()
+    if (cpu - last < 20_000) return
+    last = cpu
+    await sleep(500)
+  }
+}
+
 export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 export function quantile(values: readonly number[], q: number): number {
@@ -114,6 +127,7 @@ export const us = (value: number) => `${value.toFixed(value < 100 ? 2 : 0)} us`
 export const ms = (value: number) => `${value.toFixed(value < 100 ? 2 : 0)} ms`
 export const kb = (bytes: number) => `${(bytes / 1024).toFixed(1)} KB`
 export const mb = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`
+export const percent = (share: number) => `${Math.round(share * 100)}%`
 export const times = (value: number) => `${value.toFixed(2)}x`
 
 export const median = (values: readonly number[]) => quantile(values, 0.5)

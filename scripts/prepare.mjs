@@ -22,7 +22,7 @@ const buildStamp = join(root, 'dist/.handrail-build')
 
 /** Packages of their own: real clients for the tests, and what the bench compares us with. */
 export const clients = ['test/clients', 'test/browser']
-export const peers = ['bench/peer']
+export const peers = ['bench/peer', 'bench/peer-graphql']
 
 /** Installs and builds what is missing or out of date. With nothing to do it writes nothing, so a
  *  read-only deployment starts too. `tools` insists on the development tools; without it a tree

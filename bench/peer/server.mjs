@@ -7,7 +7,7 @@ import { AbstractAgent, EventType } from '@ag-ui/client'
 import { CopilotRuntime } from '@copilotkit/runtime/v2'
 import { createCopilotNodeListener } from '@copilotkit/runtime/v2/node'
 import { Observable } from 'rxjs'
-import { pause, words } from '../source.mjs'
+import { answers } from '../source.mjs'
 
 // The runtime clones it for every run: no private members.
 class Scripted extends AbstractAgent {
@@ -22,13 +22,14 @@ class Scripted extends AbstractAgent {
 }
 
 async function play({ threadId, runId, messages }, emit) {
-  const [task, count, burst] = messages.at(-1).content.split(' ')
-  const messageId = randomUUID()
   emit({ type: EventType.RUN_STARTED, threadId, runId })
-  emit({ type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' })
-  for await (const { text } of task === 'pause' ? pause() : words(Number(count), Number(burst)))
-    emit({ type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: text })
-  emit({ type: EventType.TEXT_MESSAGE_END, messageId })
+  for (const answer of answers(messages.at(-1).content)) {
+    const messageId = randomUUID()
+    emit({ type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' })
+    for await (const { text } of answer)
+      emit({ type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: text })
+    emit({ type: EventType.TEXT_MESSAGE_END, messageId })
+  }
   emit({ type: EventType.RUN_FINISHED, threadId, runId })
 }
 

@@ -4,6 +4,7 @@ import type { Draft } from './entries.ts'
 import { isRuntimeError } from './errors.ts'
 import { type Leg, LegStop } from './leg.ts'
 import type { Expectation } from './store.ts'
+import { closedBy } from './tail.ts'
 
 /** Keeps outcomes of effects while the store is away, as evidence for later. */
 export interface Spool {
@@ -14,6 +15,10 @@ export interface Spool {
 
 interface Waiting {
   drafts: Draft[]
+  /** Says something that was not shown yet: pieces must not overtake it. */
+  news: boolean
+  /** Shown once the drafts are durable. */
+  pieces: Piece[]
   done: () => void
   failed: (error: unknown) => void
 }
@@ -32,6 +37,12 @@ export class Channel {
   /** Effects whose outcome was put into the spool. */
   readonly #kept = new Set<string>()
   #waiting: Waiting[] = []
+  /** Pieces among what waits. */
+  #held = 0
+  /** How much of what waits or is under way is news. */
+  #news = 0
+  /** Messages that are shown piece by piece, until they are written. */
+  readonly #spoken = new Set<string>()
   #flushing: Promise<void> | undefined
   #scheduled = false
   /** The leg is over: what an agent that did not stop still says is not heard. */
@@ -43,20 +54,28 @@ export class Channel {
     this.#spool = spool
   }
 
-  /** Shown at once, kept by nobody. */
+  /** Shown as soon as all that was said before it is, kept by nobody. */
   piece(piece: Piece): void {
-    if (!this.#closed) this.#leg.thread.tail.push(piece)
+    if (this.#closed) return
+    if (piece.kind !== 'output') this.#spoken.add(piece.messageId ?? piece.id)
+    if (this.#news === 0) {
+      this.#leg.thread.tail.push(piece)
+      return
+    }
+    if (this.#waiting.length === 0) this.write()
+    this.#waiting.at(-1)!.pieces.push(piece)
+    this.#held++
   }
 
   /** How much is written and not under way yet. */
   get waiting(): number {
-    return this.#waiting.length
+    return this.#waiting.length + this.#held
   }
 
   /** Goes out with the next transition, at the latest after this turn of the event loop. */
   write(...drafts: Draft[]): void {
     if (this.#closed) return
-    this.#waiting.push({ drafts: this.#place(drafts), done: () => {}, failed: () => {} })
+    this.#add(drafts)
     if (this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => {
@@ -69,7 +88,7 @@ export class Channel {
   async commit(...drafts: Draft[]): Promise<void> {
     if (this.#closed) throw new LegStop('lost')
     const written = new Promise<void>((done, failed) => {
-      this.#waiting.push({ drafts: this.#place(drafts), done, failed })
+      this.#add(drafts, done, failed)
     })
     this.#flush().catch(() => {})
     await written
@@ -84,9 +103,17 @@ export class Channel {
     return rest.flatMap((one) => one.drafts)
   }
 
-  #place(drafts: Draft[]): Draft[] {
+  #add(given: Draft[], done = () => {}, failed: Waiting['failed'] = () => {}): void {
     const { runId, legId } = this.#leg
-    return drafts.map((draft) => ({ runId, legId, ...draft }))
+    const drafts = given.map((draft) => ({ runId, legId, ...draft }))
+    const news = drafts.some((draft) => !this.#isShown(draft))
+    if (news) this.#news++
+    this.#waiting.push({ drafts, news, pieces: [], done, failed })
+  }
+
+  /** Whether clients have all of it as pieces. */
+  #isShown(draft: Draft): boolean {
+    return draft.kind === 'message.added' && this.#spoken.delete(draft.body.message.id)
   }
 
   async #flush(): Promise<void> {
@@ -95,6 +122,7 @@ export class Channel {
       while (this.#waiting.length > 0) {
         const batch = this.#waiting
         this.#waiting = []
+        this.#held = 0
         await this.#send(batch)
       }
     })().finally(() => {
@@ -126,6 +154,8 @@ export class Channel {
           () => this.#keepEvidence(drafts),
         )
       }
+      this.#settle(batch)
+      this.#show(batch)
       for (const one of batch) one.done()
     } catch (error) {
       const conflict = isRuntimeError(error, 'journal_conflict') ? error.data : undefined
@@ -133,10 +163,28 @@ export class Channel {
       const cancelled = conflict?.fact === `run:${this.#leg.runId}`
       const kept = cancelled ? batch.filter((one) => !one.drafts.some(starts)) : []
       const stop = conflict ? new LegStop(cancelled ? 'cancelled' : 'lost') : error
-      for (const one of batch) if (!kept.includes(one)) one.failed(stop)
+      const lost = batch.filter((one) => !kept.includes(one))
+      this.#settle(lost)
+      for (const one of lost) one.failed(stop)
       if (cancelled) await this.#leg.thread.sync()
       this.#leg.abort.abort(stop)
       if (kept.length > 0) await this.#send(kept)
+    }
+  }
+
+  #settle(batch: readonly Waiting[]): void {
+    for (const { news } of batch) if (news) this.#news--
+  }
+
+  /** Those of messages that are whole by now are shown as such. */
+  #show(batch: Waiting[]): void {
+    if (batch.every(({ pieces }) => pieces.length === 0)) return
+    const closed = closedBy(batch.flatMap(({ drafts }) => drafts))
+    for (const { pieces } of batch) {
+      for (const piece of pieces) {
+        const { id, messageId = id } = piece
+        if (!closed.has(id) && !closed.has(messageId)) this.#leg.thread.tail.push(piece)
+      }
     }
   }
 

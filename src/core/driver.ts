@@ -3,10 +3,12 @@ import type { Channel } from './channel.ts'
 import { endOf } from './ending.ts'
 import { type Draft, draft } from './entries.ts'
 import { type Leg, LegStop } from './leg.ts'
+import type { Message } from './messages.ts'
 
 /** Drives one leg: what the agent does goes into the journal, and the leg ends in one transition. */
-export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, channel: Channel) {
+export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out: Out) {
   const { thread, run, signal } = leg
+  const { channel } = out
   const parentRunId = parentOf(leg)
   thread.tail.begin(leg.lease.fence, leg.runId, thread.state.seq)
   channel.write(draft('run.started', { leg: run.leg + 1, parentRunId }))
@@ -18,7 +20,7 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, cha
   const over = new AbortController()
   try {
     signal.throwIfAborted()
-    await Promise.race([listen(agent.run(ctx()), leg, channel), stuck(leg, over.signal)])
+    await Promise.race([listen(agent.run(ctx()), leg, out), stuck(leg, over.signal)])
     signal.throwIfAborted() // an agent may stop quietly
     await endOf(leg, channel)
   } catch (error) {
@@ -29,8 +31,15 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, cha
   }
 }
 
-async function listen(events: AsyncIterable<AgentEvent>, { run }: Leg, channel: Channel) {
+/** Where what an agent says goes: to the journal, and to what it is told that was said. */
+export interface Out {
+  channel: Channel
+  messages: Message[]
+}
+
+async function listen(events: AsyncIterable<AgentEvent>, { run }: Leg, { channel, messages }: Out) {
   for await (const event of events) {
+    if (event.type === 'message' && event.for !== 'client') messages.push(event.message)
     if (event.type === 'piece') channel.piece(event.piece)
     else channel.write(draftOf(event, run.agent))
     if (channel.waiting >= highWater) await channel.commit()

@@ -127,6 +127,7 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
     run.agent = agent
     run.branch = branch
     run.options = options ?? {}
+    run.before = state.states.get(agent)
     state.runs.set(runId, run)
   }
   if (request !== undefined) run.requests.push(request)
@@ -160,6 +161,7 @@ function newRun(runId: string, entry: Known): Run {
     firstSeq: entry.seq,
     recoveries: 0,
     requests: [],
+    before: undefined,
     steps: [],
     messageIds: [],
     askIds: [],

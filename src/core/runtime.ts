@@ -13,7 +13,8 @@ import type { RetryRule } from './retry.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus } from './state.ts'
-import type { Bus, Page, Queue, Store, ThreadName, ThreadRow } from './store.ts'
+import type { ThreadName, ThreadRow } from './store.ts'
+import { type Bus, gone, type Page, type Queue, type Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
 import { type Log, Worker } from './worker.ts'
@@ -110,7 +111,10 @@ export function createRuntime(options: RuntimeOptions) {
   /** The caller's thread, warm. Another user's id is simply not there (I10). */
   async function find(caller: Caller, clientId: string): Promise<Thread | undefined> {
     const threadId = await store.locate(nameOf(caller, clientId))
-    return threadId === undefined ? undefined : await threads.warm(threadId)
+    if (threadId === undefined) return undefined
+    const thread = await threads.warm(threadId)
+    if (store.shared) await thread.sync()
+    return thread
   }
 
   async function open(caller: Caller, clientId: string): Promise<Thread> {
@@ -286,6 +290,7 @@ export function createRuntime(options: RuntimeOptions) {
       await store.erase(thread.threadId, { expect })
       threads.drop(thread.threadId)
       thread.close()
+      bus.ring(thread.threadId, gone)
     },
 
     async list(
@@ -317,7 +322,10 @@ export function createRuntime(options: RuntimeOptions) {
     async serve(): Promise<void> {
       const unlisten = bus.listen((threadId, seq) => {
         const thread = threads.peek(threadId)
-        if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
+        if (thread && seq === gone) {
+          threads.drop(threadId)
+          thread.close()
+        } else if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
       })
       const served = queue.serve(async (threadId) => {
         try {

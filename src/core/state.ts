@@ -68,6 +68,8 @@ export interface Run {
   recoveries: number
   /** What clients called the requests that its legs answer. */
   requests: string[]
+  /** The agent's state when the run was queued. */
+  before: unknown
   /** Steps that the agent says it is in. */
   steps: string[]
   messageIds: string[]

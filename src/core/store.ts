@@ -6,6 +6,9 @@ import type { Tail } from './tail.ts'
  * a bus may forget, a queue may lose, double or delay, and nothing is lost with them.
  */
 export interface Store {
+  /** Other processes write here too: what is in memory may be old. */
+  readonly shared?: boolean
+
   /**
    * One transition: all entries or none, each given the thread's next seq, with their marks
    * applied in the same atomic step. Resolves when it is durable.
@@ -156,12 +159,15 @@ export interface Page<Row> {
 export interface Bus {
   /** The thread's live tail, shared by its driver and its readers on this server. */
   tail(threadId: string): Tail
-  /** Tells every server that the thread has entries up to `seq`. */
+  /** Tells every server that the thread has entries up to `seq`, or is `gone`. */
   ring(threadId: string, seq: number): void
   /** Called for rings of other servers too. The listener must not throw. */
   listen(listener: (threadId: string, seq: number) => void): () => void
   close(): Promise<void>
 }
+
+/** The seq of a thread that is no more. */
+export const gone = Number.MAX_SAFE_INTEGER
 
 /** Rings doorbells: a job only says *look at thread T*. */
 export interface Queue {

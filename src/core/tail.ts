@@ -1,4 +1,6 @@
 import type { Piece } from './agent.ts'
+import type { Draft } from './entries.ts'
+import { callsOf } from './messages.ts'
 
 /**
  * The live tail of one thread: the pieces written since its last durable entry. A piece is kept
@@ -82,6 +84,21 @@ export class Tail {
     this.made.clear()
     this.seq = seq
   }
+}
+
+/** Messages and calls that need no pieces any more once these are durable. */
+export function closedBy(entries: readonly Pick<Draft, 'kind' | 'body'>[]): Set<string> {
+  const closed = new Set<string>()
+  for (const entry of entries as readonly Draft[]) {
+    if (entry.kind === 'message.added') {
+      const { message } = entry.body
+      closed.add(message.id)
+      for (const call of callsOf(message)) closed.add(call.callId)
+      if (message.callId) closed.add(message.callId)
+    }
+    if (entry.kind === 'message.retracted') for (const id of entry.body.ids) closed.add(id)
+  }
+  return closed
 }
 
 /** Text of the `count` pieces from `from` on, in the tail after `seq` that this `fence` writes. */

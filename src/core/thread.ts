@@ -5,10 +5,9 @@ import { type Actor, type Draft, type Entry, type Known, read } from './entries.
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { apply } from './fold.ts'
 import { marksOf } from './marks.ts'
-import { callsOf } from './messages.ts'
 import { emptyState, type ThreadState } from './state.ts'
 import type { Bus, Guard, NewEntry, Store } from './store.ts'
-import type { Tail } from './tail.ts'
+import { closedBy, type Tail } from './tail.ts'
 
 /** What core is given from outside: it does no I/O of its own. */
 export interface Surroundings {
@@ -142,8 +141,7 @@ export class Thread {
 
   #moved(entries: readonly (Known | Entry)[]): void {
     const last = this.#recent.slice(-entries.length)
-    const closed = new Set<string>()
-    for (const entry of last) closeWith(entry, closed)
+    const closed = closedBy(last)
     // A run that ends while it waits in line leaves the tail of the one that speaks alone.
     const ends = last.some((entry) => endsLeg(entry) && entry.runId === this.tail.runId)
     this.tail.commit(this.state.seq, ends ? undefined : closed)
@@ -172,17 +170,6 @@ const endsLeg = ({ kind }: Known) =>
   kind === 'run.completed' ||
   kind === 'run.failed' ||
   kind === 'run.cancelled'
-
-/** What needs no pieces any more once this entry is durable. */
-function closeWith(entry: Known, closed: Set<string>): void {
-  if (entry.kind === 'message.added') {
-    const { message } = entry.body
-    closed.add(message.id)
-    for (const call of callsOf(message)) closed.add(call.callId)
-    if (message.callId) closed.add(message.callId)
-  }
-  if (entry.kind === 'message.retracted') for (const id of entry.body.ids) closed.add(id)
-}
 
 /** How often a decision is made anew before its maker is told that something is always in between. */
 export const triesToDecide = 50

@@ -1,7 +1,13 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type BrowserContext, chromium, type Locator, type Page } from 'playwright-core'
+import {
+  type BrowserContext,
+  chromium,
+  type Locator,
+  type Page,
+  type Request,
+} from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 
 const screens = fileURLToPath(new URL('./screens', import.meta.url))
@@ -30,7 +36,7 @@ function onPath(command: string): string {
   return found
 }
 
-/** A page with a chat, seen as its user sees it; the same for both of CopilotKit's interfaces. */
+/** A page with a chat, seen as its user sees it; the same for all of CopilotKit's interfaces. */
 export interface Tab {
   page: Page
   say(text: string): Promise<void>
@@ -51,7 +57,38 @@ export interface Tab {
   expectTrouble(): void
 }
 
-export type Flavour = 'v1' | 'v2' | 'readme'
+/** `old` is the last client that speaks GraphQL. */
+export type Flavour = 'v1' | 'v2' | 'readme' | 'old' | 'old-readme'
+
+/** Where the two generations of the client differ. */
+interface Client {
+  input(page: Page): Locator
+  /** While a run is live it is the stop button. */
+  send(page: Page): Locator
+  /** Whether something turns. */
+  busy(page: Page): Promise<boolean>
+  /** Whether this is what brings a loaded page its thread. */
+  connects(request: Request): boolean
+}
+
+const current: Client = {
+  input: (page) => page.getByTestId('copilot-chat-textarea'),
+  send: (page) => page.getByTestId('copilot-send-button'),
+  busy: async (page) => (await page.getByTestId('copilot-loading-cursor').count()) > 0,
+  connects: (request) => request.url().endsWith('/agent/default/connect'),
+}
+
+const old: Client = {
+  input: (page) => page.locator('.copilotKitInput textarea'),
+  send: (page) => page.locator('.copilotKitInput button[data-test-id]'),
+  busy: async (page) =>
+    (await page.locator('[data-test-id="copilot-chat-request-in-progress"]').count()) > 0,
+  connects(request) {
+    const locked = new URL(request.frame().url()).searchParams.has('agent')
+    const operation = locked ? 'loadAgentState' : 'availableAgents'
+    return request.method() === 'POST' && request.postData()?.includes(operation) === true
+  },
+}
 
 /** A way to open tabs for one test, closed with it. Whatever the story, no request leaves the
  *  machine and no tab reports an error that the story did not announce. */
@@ -62,7 +99,8 @@ export function openTabs(context: BrowserContext) {
     for (const page of pages) await page.close()
     expect(surprises).toEqual([])
   })
-  return async (address: string): Promise<Tab> => {
+  return async (address: string, flavour: Flavour): Promise<Tab> => {
+    const client = flavour.startsWith('old') ? old : current
     const page = await context.newPage()
     pages.push(page)
     let calm = true
@@ -83,26 +121,27 @@ export function openTabs(context: BrowserContext) {
       const reason = request.failure()?.errorText
       if (reason !== 'net::ERR_ABORTED') note(`${request.url()}: ${reason}`)
     })
-    await connected(page, () => page.goto(address))
-    return tabOf(page, (expected) => {
+    await connected(page, client, () => page.goto(address))
+    return tabOf(page, client, (expected) => {
       calm = !expected
     })
   }
 }
 
 /** Does what loads the page, and waits until the page has asked the server for its thread. */
-async function connected(page: Page, load: () => Promise<unknown>): Promise<void> {
-  await Promise.all([page.waitForResponse(/\/agent\/default\/connect$/), load()])
+async function connected(page: Page, client: Client, load: () => Promise<unknown>) {
+  const thread = page.waitForResponse((response) => client.connects(response.request()))
+  await Promise.all([thread, load()])
 }
 
-function tabOf(page: Page, trouble: (expected: boolean) => void): Tab {
-  const input = page.getByTestId('copilot-chat-textarea')
-  const send = page.getByTestId('copilot-send-button') // while a run is live it is the stop button
+function tabOf(page: Page, client: Client, trouble: (expected: boolean) => void): Tab {
+  const input = client.input(page)
+  const send = client.send(page)
   const transcript = () => page.locator('.copilotKitMessage').evaluateAll(read)
   const idle = async () => {
     await expect.poll(() => input.inputValue(), patience).toBe('')
     await expect.poll(() => send.isDisabled(), patience).toBe(true)
-    await expect.poll(() => page.getByTestId('copilot-loading-cursor').count(), patience).toBe(0)
+    await expect.poll(() => client.busy(page), patience).toBe(false)
   }
   const shows = async (expected: string[]) => {
     await expect.poll(transcript, patience).toEqual(expected)
@@ -123,7 +162,7 @@ function tabOf(page: Page, trouble: (expected: boolean) => void): Tab {
     },
     async reload() {
       trouble(false)
-      await connected(page, () => page.reload())
+      await connected(page, client, () => page.reload())
     },
     async ends(expected) {
       await shows(expected)
@@ -147,7 +186,7 @@ interface Shown {
   querySelector(selector: string): Shown | null
 }
 
-/** Runs in the page. Both of CopilotKit's interfaces mark messages with the same classes. */
+/** Runs in the page. All of CopilotKit's interfaces mark messages with the same classes. */
 function read(messages: Shown[]): string[] {
   return messages.flatMap((message) => {
     const mine = message.classList.contains('copilotKitUserMessage')

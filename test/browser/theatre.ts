@@ -4,6 +4,9 @@ import { afterAll, beforeAll } from 'vitest'
 import { type Flavour, openBrowser, openTabs, type Tab } from './browser.ts'
 import { openStage, type Stage, servePage } from './stage.ts'
 
+/** `options` are what a page takes in its address, beside the server and the thread. */
+type Open = (flavour: Flavour, options?: Record<string, string>) => Promise<Tab>
+
 /** One browser, one page server and one runtime for the stories of a file. */
 export function theatre() {
   let browser: Browser
@@ -23,11 +26,25 @@ export function theatre() {
       return stage
     },
     /** A new thread, and a way to open tabs on it. */
-    visit(): { thread: string; open(flavour: Flavour): Promise<Tab> } {
+    visit(): { thread: string; open: Open } {
       const thread = randomUUID()
-      const query = new URLSearchParams({ runtime: `${stage.url}/copilotkit`, thread })
       const open = openTabs(context)
-      return { thread, open: (flavour) => open(`${pages.url}/${flavour}.html?${query}`) }
+      return {
+        thread,
+        open(flavour, options = {}) {
+          const query = new URLSearchParams({
+            runtime: `${stage.url}/copilotkit`,
+            thread,
+            ...options,
+          })
+          const olds: Partial<Record<Flavour, string>> = {
+            old: 'old/index',
+            'old-readme': 'old/readme',
+          }
+          const page = olds[flavour] ?? `page/${flavour}`
+          return open(`${pages.url}/${page}.html?${query}`, flavour)
+        },
+      }
     },
   }
 }

@@ -360,8 +360,8 @@ describe('with API keys', () => {
         if (open.includes(path)) expect(response.status, path).toBe(path === '/' ? 302 : 200)
         else {
           expect(response.status, `${method} ${path}`).toBe(401)
-          const { error, code = error.code } = JSON.parse(response.text)
-          expect(code).toBe('unauthenticated')
+          const { error, errors, code = error?.code } = JSON.parse(response.text)
+          expect(code ?? errors[0].extensions.handrail.code).toBe('unauthenticated')
         }
       }
     }

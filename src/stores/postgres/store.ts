@@ -46,6 +46,8 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   const { threads, asks } = lists({ query } as Database, sql)
 
   const store: Store = {
+    shared: true,
+
     async append(threadId, given, guard) {
       if (given.some((entry) => entry.threadId !== threadId))
         throw new RuntimeError('internal', 'An entry names another thread than it is written to.')

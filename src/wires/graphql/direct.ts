@@ -10,6 +10,7 @@ import { sha256 } from '../../lib/canonical.ts'
 import { type Heartbeats, sse } from '../sse.ts'
 import { Encoder, multipartHeaders, signOfLife } from './encoder.ts'
 import type { Generated, RuntimeEvent } from './events.ts'
+import { arePlain } from './plain.ts'
 import { typeDefs } from './schema.ts'
 import type { GenerateInput } from './shapes.ts'
 
@@ -45,11 +46,15 @@ export function directCalls() {
     if (!accept.includes('multipart/mixed')) return undefined
     const operation = operationOf(body.query)
     if (!operation) return undefined
-    const variables = Object(body.variables ?? {}) as Record<string, unknown>
-    const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], variables)
+    const variables = Object(body.variables ?? {}) as { data?: Partial<GenerateInput> | null }
+    const messages = arePlain(variables.data?.messages) ? variables.data?.messages : undefined
+    const checked = messages
+      ? { ...variables, data: { ...variables.data, messages: [] } }
+      : variables
+    const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], checked)
     if (!coerced) return undefined
     const { data, properties } = coerced as { data: GenerateInput; properties?: object | null }
-    return { data, properties: { ...properties } }
+    return { data: messages ? { ...data, messages } : data, properties: { ...properties } }
   }
 }
 

@@ -66,8 +66,14 @@ export function graphqlExecutor(resolvers: Resolvers, options: ExecutorOptions) 
   return {
     schema,
     /** `body` is the parsed JSON of a POST; a GET has its query in the address. */
-    execute: async (request: Request, body: unknown, asked: Asked): Promise<Response> =>
-      await yoga.fetch(request, { asked, body, delivery: new Delivery(request.signal) }),
+    async execute(request: Request, body: unknown, asked: Asked): Promise<Response> {
+      try {
+        return await yoga.fetch(request, { asked, body, delivery: new Delivery(request.signal) })
+      } catch (error) {
+        if (!request.signal.aborted) throw error
+        return new Response(null, { status: 499 }) // for nobody: who asked has left
+      }
+    },
   }
 }
 
@@ -101,6 +107,11 @@ function limited({ introspection }: ExecutorOptions): Plugin {
   const limits = { ...defaultLimits, introspection }
   return {
     onParse: ({ setParseFn }) => setParseFn((source: string) => parseWithin(source, limits)),
+    onValidate:
+      () =>
+      ({ valid, result, setResult }) => {
+        if (!(valid || introspection)) setResult((result as GraphQLError[]).map(withoutHints))
+      },
   }
 }
 
@@ -159,12 +170,19 @@ function maskedPart(part: Part, options: ExecutorOptions): object {
 }
 
 /** GraphQL's own errors speak of the document. Others are ours to tell, without what caused them. */
-function masked(error: unknown, { tell }: ExecutorOptions): GraphQLError {
+function masked(error: unknown, { tell, introspection }: ExecutorOptions): GraphQLError {
   if (!(error instanceof GraphQLError)) return tell(error, undefined)
-  if (!error.originalError) return error
-  const { nodes, path, originalError } = error
-  const { message, extensions } = tell(originalError, path)
+  let cause: Error = error
+  while (cause instanceof GraphQLError && cause.originalError) cause = cause.originalError
+  if (cause instanceof GraphQLError) return introspection ? error : withoutHints(error)
+  const { nodes, path } = error
+  const { message, extensions } = tell(cause, path)
   return new GraphQLError(message, { nodes, path, extensions })
+}
+
+/** What a wrong name is like would tell the schema word by word. */
+function withoutHints({ message, nodes, path, extensions }: GraphQLError): GraphQLError {
+  return new GraphQLError(message.replace(/ Did you mean .*\?$/, ''), { nodes, path, extensions })
 }
 
 /** Few documents are asked for again and again; long ones are not kept for those who make them up. */

@@ -21,12 +21,22 @@ const byCategory: Record<string, string> = {
   provider: 'NETWORK_ERROR',
 }
 
+/** The classes of CopilotKit's errors, which its clients and logs tell apart by name. */
+const names: Record<string, string> = {
+  NETWORK_ERROR: 'CopilotKitLowLevelError',
+  API_NOT_FOUND: 'CopilotKitApiDiscoveryError',
+  AGENT_NOT_FOUND: 'CopilotKitAgentDiscoveryError',
+  MISUSE: 'CopilotKitMisuseError',
+}
+
 /** What a client is told of an error beside its sentence. `code` is any of ours, or one of old. */
 function extensionsOf(code: string) {
   const known = Object.hasOwn(errors, code) ? (code as ErrorCode) : 'internal'
   const { category, status, retryable } = errors[known]
+  const theirs = codes[known] ?? byCategory[category] ?? 'UNKNOWN'
   return {
-    code: codes[known] ?? byCategory[category] ?? 'UNKNOWN',
+    name: names[theirs] ?? 'CopilotKitError',
+    code: theirs,
     statusCode: status,
     severity: retryable ? 'warning' : 'critical',
     visibility: retryable ? 'toast' : 'banner',
@@ -39,7 +49,7 @@ export function errorExtensions({ code, message, field, data }: RuntimeError) {
   const extensions = extensionsOf(code)
   const about = { ...extensions.handrail, ...(field !== undefined && { field }), ...data }
   const original = { message, extensions: { code: extensions.code } }
-  return { name: 'CopilotKitError', ...extensions, handrail: about, originalError: original }
+  return { ...extensions, handrail: about, originalError: original }
 }
 
 /** A run that failed, as the status of its response. */

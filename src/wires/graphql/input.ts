@@ -75,21 +75,22 @@ function choiceFrom(choice: string | null | undefined, name: string | null | und
   return choice === 'required' || choice === 'auto' || choice === 'none' ? choice : undefined
 }
 
-/** The client's copy of the agent's state, when it says something and something else than we have. */
-export function stateFrom(
-  { agentStates, agentSession, agentState }: GenerateInput,
-  state: ThreadState,
-  agent: string,
-): { state?: { value: unknown } } {
+/** The client's copy of the agent's state, if it brought one that says something. */
+export function ownState({ agentStates, agentSession, agentState }: GenerateInput): unknown {
   const named = (one: { agentName: string }) => one.agentName === agentSession?.agentName
   const own = agentStates?.find(named) ?? (agentState && named(agentState) ? agentState : undefined)
-  if (!own) return {}
+  if (!own) return undefined
   const given = json(own.state, 'agentStates.state')
   // Clients give back the messages that a state was sent with; they are the thread's.
   const { messages: _, ...value } = Object(given) as Record<string, unknown>
-  if (Array.isArray(given) || Object.keys(value).length === 0) return {}
-  if (canonical(value) === canonical(state.states.get(agent))) return {}
-  return { state: { value } }
+  return Array.isArray(given) || Object.keys(value).length === 0 ? undefined : value
+}
+
+/** The same, when it is another than ours. */
+export function stateFrom(data: GenerateInput, state: ThreadState, agent: string) {
+  const value = ownState(data)
+  const same = value === undefined || canonical(value) === canonical(state.states.get(agent))
+  return same ? {} : { state: { value } }
 }
 
 function json(text: string, field: string): unknown {

@@ -20,7 +20,7 @@ export function fromClient(list: readonly MessageInput[], state: ThreadState): M
       const { role, content } = one.textMessage
       const parts = content === '' ? [] : [{ type: 'text' as const, text: content }]
       if (role === 'system' || role === 'developer') add({ id, role: 'system', parts })
-      else if (role !== 'tool') add({ id, role, parts })
+      else if (role === 'user' || (role === 'assistant' && content !== '')) add({ id, role, parts })
     } else if (one.imageMessage?.role === 'user') {
       const { format, bytes: data } = one.imageMessage
       const mediaType = format.includes('/') ? format : `image/${format}`

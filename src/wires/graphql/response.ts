@@ -63,6 +63,7 @@ async function readAll(
         outputs.take(event)
       }
       await delivery.caughtUp()
+      if (delivery.signal.aborted) break
       outputs.settle()
     }
     return interrupted

@@ -1,22 +1,22 @@
-import { whatIsShown } from '../../core/branch.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
-import { callsOf, textOf } from '../../core/messages.ts'
+import { textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
-import { openAsks } from '../asks.ts'
 import { clientId } from '../http.ts'
 import { answersIn } from './answers.ts'
-import type { Generated, RuntimeEvent } from './events.ts'
+import type { Generated } from './events.ts'
 import { failedStatus } from './failures.ts'
-import { refusal } from './guardrails.ts'
-import { offered, optionsFrom, stateFrom } from './input.ts'
+import { judge } from './guardrails.ts'
+import { offered, optionsFrom, ownState, stateFrom } from './input.ts'
 import { wasShown } from './interrupts.ts'
-import { fromClient, idsIn, resultId, toClient } from './messages.ts'
+import { fullStop } from './making.ts'
+import { fromClient, idsIn, toClient } from './messages.ts'
 import { isOnce, once } from './once.ts'
+import { isBlocked, isUpToDate } from './seen.ts'
 import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
 import { type StopRule, stops } from './stops.ts'
 import { told } from './stream.ts'
@@ -71,15 +71,16 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const news = reconcile(state, { messages, regenerates: false })
     const forged = news.forged.find((callId) => !wasShown(state, callId))
     if (forged !== undefined) throw unknownResult(forged)
-    const why = refusal(data, news.said)
+    const { passed, why } = judge(data, news.said)
     if (why !== undefined) return refused(one, why)
+    news.said = passed
     const to = listenerOf(one)
     const decisions = answersIn(state, data, news)
     const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
     if (news.said.length > 0 && onlyCalls && !isBlocked(state, to)) return await say(one, news, to)
-    if (!thread) return answered(one, null, nothing)
+    if (!thread) return nothing(one, to)
     if (decisions.length === 0) return await join(one, thread, to)
-    const { seq } = state
+    const from = { seq: state.seq, shared: state.states.get(agent) }
     const options = optionsFrom(data, one.properties, news.instructions, one.request)
     const more = { ...stateFrom(data, state, agent), options }
     const done = await runtime.answer(caller, threadId, { decisions, ...more })
@@ -87,7 +88,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const runId = state.active
     const goesOn = done.settled.size > 0 && runId !== null
     if (!goesOn || state.runs.get(runId)?.status === 'waiting') return await join(one, thread, to)
-    return tell(one, thread, runId, to, seq)
+    return tell(one, thread, runId, to, from)
   }
 
   async function say(one: Said, news: Reconciled, to: Listener, busy?: 'queue') {
@@ -106,9 +107,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
       ...stateFrom(data, state, agent),
     })
     if (!begun.fresh) return await join(one, begun.thread, to, begun.runId)
-    const { firstSeq } = begun.thread.state.runs.get(begun.runId)!
-    const lacks = busy !== undefined || undefined // what goes before this is not told to it
-    return tell(one, begun.thread, begun.runId, to, firstSeq - 1, lacks)
+    return tell(one, begun.thread, begun.runId, to)
   }
 
   /** What the client lacks of the run that is at work, or was last. */
@@ -116,36 +115,46 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const { state } = thread
     const runId = which ?? state.active ?? state.head
     const run = state.runs.get(runId ?? '')
-    if (!run) return answered(one, null, nothing)
+    if (!run) return nothing(one, to)
     await stopping.returned(one.caller, one.threadId)
-    return tell(one, thread, run.runId, to, run.firstSeq - 1)
+    return tell(one, thread, run.runId, to)
   }
 
+  /** From its start, unless it is told from where something was answered. */
   function tell(
     one: Said,
     thread: Thread,
     runId: string,
     to: Listener,
-    after: number,
-    lacks = !isUpToDate(thread.state, one.data, to, runId),
+    from = startOf(thread, runId),
   ) {
     const { caller, threadId } = one
-    const telling = new Telling(to, thread, runId, lacks)
+    const lacks = () => !isUpToDate(thread.state, one.data, to, runId)
+    const telling = new Telling(to, thread, runId, from.shared, lacks)
     return answered(one, runId, (signal) => {
       const left = () => {
         if (!telling.over) stopping.left(caller, threadId, runId, thread.state.seq)
       }
       signal.addEventListener('abort', left, { once: true })
-      return told(thread, cursorAt(after), telling, runtime.clock.now, signal)
+      return told(thread, cursorAt(from.seq), telling, runtime.clock.now, signal)
     })
   }
+
+  const nothing = (one: Said, { endsInCall }: Listener): Generated =>
+    answered(one, null, async function* () {
+      const end = endsInCall ? fullStop(runtime.newId('msg'), runtime.clock.now()) : []
+      yield [...end, { type: 'ResponseEnd', status: { code: 'Success' } }]
+    })
 
   function listenerOf({ data, threadId }: Said): Listener {
     const name = data.agentSession?.agentName
     const tools = new Set(offered(data).map((one) => one.name))
     const own = find(name).tools.map((one) => one.name)
     const hidden = new Set(own.filter((one) => tools.has(one)))
-    return { threadId, agent: name, tools, hidden, has: idsIn(data.messages) }
+    const last = data.messages.findLast((one) => !one.agentStateMessage)
+    const endsInCall = Boolean(last?.resultMessage ?? last?.actionExecutionMessage)
+    const has = idsIn(data.messages)
+    return { threadId, agent: name, tools, hidden, has, endsInCall, state: ownState(data) }
   }
 
   return {
@@ -175,6 +184,11 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
   }
 }
 
+function startOf({ state }: Thread, runId: string): { seq: number; shared: unknown } {
+  const { firstSeq, before } = state.runs.get(runId)!
+  return { seq: firstSeq - 1, shared: before }
+}
+
 function answered(
   { threadId, data }: Said,
   runId: string | null,
@@ -185,51 +199,13 @@ function answered(
   return { threadId, runId: data.runId ?? runId, extensions, events }
 }
 
-async function* nothing(): AsyncGenerator<RuntimeEvent[], void, undefined> {
-  yield [{ type: 'ResponseEnd', status: { code: 'Success' } }]
-}
-
 const refused = (one: Said, message: string): Generated =>
   answered(one, null, async function* () {
     yield [{ type: 'ResponseEnd', status: failedStatus({ code: 'guardrail', message }) }]
   })
 
-/**
- * A question that this client was not shown, or shown as an interrupt, stands in the way of what is
- * said next: it is shown again. One that it was shown as a card is passed over by typing on.
- */
-function isBlocked(state: ThreadState, { tools, has }: Listener): boolean {
-  const run = state.runs.get(state.active ?? '')
-  if (run?.status !== 'waiting') return false
-  const { calls, interrupts } = openAsks(state, run, tools)
-  const shown = ({ ask }: (typeof calls)[number]) =>
-    ask.kind === 'client_tool' || has.has(ask.askId)
-  return interrupts.length > 0 || !calls.every(shown)
-}
-
 const isCall = (state: ThreadState, askId: string): boolean =>
   state.asks.get(askId)?.ask.kind === 'client_tool'
-
-/** Whether the client has all that is shown of the thread but this run, and nothing that is not. */
-function isUpToDate(
-  state: ThreadState,
-  data: GenerateInput,
-  { has, hidden }: Listener,
-  runId: string,
-): boolean {
-  for (const { id, textMessage } of data.messages)
-    if (textMessage?.role === 'assistant' && !state.messages.has(id)) return false
-  return whatIsShown(state).every((one) => {
-    if (!('message' in one) || one.runId === runId) return true
-    const { message } = one
-    if (message.role === 'tool')
-      return hidden.has(message.name ?? '') || has.has(resultId(message.callId ?? ''))
-    const calls = callsOf(message).filter(({ name }) => !hidden.has(name))
-    return (
-      (textOf(message) === '' || has.has(message.id)) && calls.every((call) => has.has(call.callId))
-    )
-  })
-}
 
 function idFrom(id: string, field: string): string {
   const parsed = clientId.safeParse(id)

@@ -3,10 +3,12 @@ import type { Known } from '../../core/entries.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
+import { canonical } from '../../lib/canonical.ts'
 import { openAsks, standInCall } from '../asks.ts'
 import type { ResponseStatus, RuntimeEvent } from './events.ts'
 import { failedStatus, stoppedStatus } from './failures.ts'
 import { interruptEvent } from './interrupts.ts'
+import { contentOf, endOf, fullStop, type Growing, startOf } from './making.ts'
 import { resultId, toClient } from './messages.ts'
 
 /** Who listens, as its request says. */
@@ -20,10 +22,14 @@ export interface Listener {
   hidden: ReadonlySet<string>
   /** Ids of what it has. */
   has: ReadonlySet<string>
+  /** What it has ends in a call or a result. */
+  endsInCall: boolean
+  /** Its copy of the agent's state, if it brought one. */
+  state: unknown
 }
 
 interface Open {
-  kind: 'text' | 'input'
+  kind: Growing
   messageId: string
   /** Characters told. */
   sent: number
@@ -37,17 +43,23 @@ export class Telling {
   readonly runId: string
   readonly #to: Listener
   readonly #thread: Thread
-  /** It lacks something else than this run: at the end it is given all there is. */
-  readonly #lacks: boolean
+  /** Whether it lacks something else than this run: then it is given all there is, at the end. */
+  readonly #lacks: () => boolean
   readonly #open = new Map<string, Open>()
+  /** The agent's state as far as it is told: the thread may be further. */
+  #shared: unknown
   #node = ''
   #stays = true
+  #endsInCall: boolean
   /** The last event was made. */
   over = false
 
-  constructor(to: Listener, thread: Thread, runId: string, lacks: boolean) {
+  /** `shared` is the agent's state where the telling begins. */
+  constructor(to: Listener, thread: Thread, runId: string, shared: unknown, lacks: () => boolean) {
     this.#to = to
+    this.#shared = shared
     this.#lacks = lacks
+    this.#endsInCall = to.endsInCall
     this.#thread = thread
     this.runId = runId
   }
@@ -59,6 +71,7 @@ export class Telling {
     const open = this.#open.get(id)
     const begun = open ?? { kind, messageId, sent: 0 }
     const events = open ? [] : [startOf(kind, id, messageId, name, at)]
+    if (!open) this.#endsInCall = kind === 'input'
     this.#open.set(id, begun)
     begun.sent += text.length
     if (text !== '') events.push(contentOf(kind, id, text))
@@ -75,7 +88,9 @@ export class Telling {
           return entry.body.ids.includes(id) || entry.body.ids.includes(messageId)
         }, again)
       case 'state.patched':
-        return this.#state(entry, true)
+        if (entry.body.agent !== this.#run?.agent) return []
+        this.#shared = entry.body.value
+        return isOwn(entry, this.#to) ? [] : this.#state(entry, true)
       case 'event':
         return this.#event(entry, entry.body.name, entry.body.value)
       case 'run.waiting': {
@@ -112,6 +127,7 @@ export class Telling {
     const text = textOf(message)
     if (role === 'user') {
       if (this.#to.has.has(id) || text === '') return []
+      this.#endsInCall = false
       const start = { type: 'TextMessageStart', messageId: id, role, at } as const
       return [start, contentOf('text', id, text), { type: 'TextMessageEnd', messageId: id }]
     }
@@ -142,6 +158,7 @@ export class Telling {
     // Told of a result of its own action, a client would run it once more.
     if (has.has(resultId(callId)) || tools.has(name) || hidden.has(name)) return []
     const about = { actionExecutionId: callId, actionName: name }
+    this.#endsInCall = true
     return [{ type: 'ActionExecutionResult', ...about, result: textOf(message), at }]
   }
 
@@ -166,17 +183,13 @@ export class Telling {
   #state(entry: Known, active: boolean, more?: { messages: object[] }): RuntimeEvent[] {
     const { agent, threadId } = this.#to
     if (agent === undefined && !more) return []
-    const { agent: own } = this.#run ?? { agent: '' }
-    if (entry.kind === 'state.patched' && entry.body.agent !== own) return []
-    const value = entry.kind === 'state.patched' ? entry.body.value : this.#shared(own)
-    const about = { threadId, agentName: agent ?? own, nodeName: this.#node, runId: this.runId }
-    const state = JSON.stringify({ ...stateWithoutMessages(value), ...more })
+    const agentName = agent ?? this.#run?.agent ?? ''
+    const about = { threadId, agentName, nodeName: this.#node, runId: this.runId }
+    const state = JSON.stringify({ ...stateWithoutMessages(this.#shared), ...more })
     const id = `${this.runId}-state-${entry.seq}${active ? '' : '-end'}`
     const running = agent !== undefined && this.#stays
     return [{ type: 'AgentStateMessage', id, ...about, active, running, state, at: entry.at }]
   }
-
-  #shared = (agent: string): unknown => this.#thread.state.states.get(agent)
 
   #end(entry: Known): RuntimeEvent[] {
     this.over = true
@@ -184,20 +197,23 @@ export class Telling {
     const failed = status.code === 'Failed' ? 'The run has ended before this was whole.' : again
     return [
       ...this.#endAll(() => true, failed),
-      ...(entry.kind === 'run.waiting' ? this.#questions(entry.at) : []),
+      ...(entry.kind === 'run.waiting' ? this.#questions(entry) : this.#full(entry)),
       ...this.#last(entry),
       { type: 'ResponseEnd', status },
     ]
   }
 
+  #full = ({ seq, at }: Known) => (this.#endsInCall ? fullStop(`${this.runId}-${seq}`, at) : [])
+
   /** Calls that stand for what is asked; where the client has none for it, the oldest interrupt. */
-  #questions(at: number): RuntimeEvent[] {
+  #questions(entry: Known): RuntimeEvent[] {
     const run = this.#run
     if (!run) return []
+    const { at } = entry
     const { tools, has } = this.#to
     const { calls, interrupts } = openAsks(this.#thread.state, run, tools)
     const [first] = interrupts
-    if (first) return [interruptEvent(first)]
+    if (first) return [...this.#full(entry), interruptEvent(first)]
     return calls
       .filter(({ ask }) => ask.kind !== 'client_tool' && !has.has(ask.askId))
       .flatMap((record) => {
@@ -217,43 +233,18 @@ export class Telling {
   /** The state at the end; to a client that lacks something, with all that the thread holds. */
   #last(entry: Known): RuntimeEvent[] {
     const { agent } = this.#to
-    if (this.#lacks && entry.kind === 'run.completed')
+    if (entry.kind === 'run.completed' && this.#lacks())
       return this.#state(entry, false, { messages: toClient(this.#thread.state) })
-    const silent = this.#node === '' && this.#shared(this.#run?.agent ?? '') === undefined
+    const silent = this.#node === '' && this.#shared === undefined
     return agent === undefined || silent ? [] : this.#state(entry, false)
   }
 }
 
 const again = 'This was cut off and is given again.'
 
-const startOf = (
-  kind: Open['kind'],
-  id: string,
-  messageId: string,
-  name: string,
-  at: number,
-): RuntimeEvent =>
-  kind === 'text'
-    ? { type: 'TextMessageStart', messageId: id, at }
-    : {
-        type: 'ActionExecutionStart',
-        actionExecutionId: id,
-        actionName: name,
-        parentMessageId: messageId,
-        at,
-      }
-
-const contentOf = (kind: Open['kind'], id: string, text: string): RuntimeEvent =>
-  kind === 'text'
-    ? { type: 'TextMessageContent', messageId: id, content: text }
-    : { type: 'ActionExecutionArgs', actionExecutionId: id, args: text }
-
-function endOf(kind: Open['kind'], id: string, failed: string | undefined): RuntimeEvent {
-  const how = failed === undefined ? {} : { failed }
-  return kind === 'text'
-    ? { type: 'TextMessageEnd', messageId: id, ...how }
-    : { type: 'ActionExecutionEnd', actionExecutionId: id, ...how }
-}
+/** A client need not be told of the state that it brought itself. */
+const isOwn = ({ actor, body }: Known<'state.patched'>, { state }: Listener): boolean =>
+  actor.type === 'user' && canonical(body.value) === canonical(state)
 
 function statusOf(entry: Known): ResponseStatus {
   if (entry.kind === 'run.failed') return failedStatus(entry.body.error)

@@ -5,8 +5,10 @@ import type { Runtime } from '../../core/runtime.ts'
 import type { Log } from '../../core/worker.ts'
 import { type Call, type Route, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
+import { alive } from './alive.ts'
 import { errorExtensions, failedStatus } from './failures.ts'
 import { type Asked, graphqlRuns } from './runs.ts'
+import type { GenerateInput } from './shapes.ts'
 import type { StopRule } from './stops.ts'
 
 export interface GraphqlOptions {
@@ -30,6 +32,7 @@ const operation = z.looseObject(
 )
 type Operation = z.infer<typeof operation>
 
+const mutation = 'generateCopilotResponse'
 const clientVersion = 'x-copilotkit-runtime-client-gql-version'
 const responses = {
   200: { description: 'The result, in parts where asked for', stream: 'multipart/mixed' },
@@ -50,7 +53,9 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
       const known = noted(error, { path: path?.join('.') })
       return new GraphQLError(known.message, { extensions: errorExtensions(known) })
     }
-    return graphqlExecutor(runs, { introspection: options.introspection, tell })
+    const generate: typeof runs.generate = async (...asked) =>
+      alive(await runs.generate(...asked), heartbeats)
+    return graphqlExecutor({ ...runs, generate }, { introspection: options.introspection, tell })
   })
 
   /** Every failure is in the log with what was asked; what caused it is nowhere else. */
@@ -67,21 +72,15 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
     const { read, respond } = await direct()
     const call = read(body, request.headers.get('accept') ?? '')
     if (!call) return await execute(body, asked)
-    const { data } = call
-    const about = {
-      threadId: data.threadId,
-      agent: data.agentSession?.agentName,
-      user: caller.user,
-    }
+    const about = contextOf(call.data, asked, runtime.clock.now)
     try {
-      const generated = await runs.generate(data, call.properties, asked)
+      const generated = await runs.generate(call.data, call.properties, asked)
       return respond(generated, heartbeats, (error) => ({
         type: 'ResponseEnd',
-        status: failedStatus(noted(error, about)),
+        status: failedStatus(noted(error, about())),
       }))
     } catch (error) {
-      const path = ['generateCopilotResponse']
-      return errorResult(noted(error, { ...about, path: path[0] }), 200, path)
+      return errorResult(noted(error, about()), 200, [mutation])
     }
   }
 
@@ -115,6 +114,23 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
       handle: echoing(get),
     }),
   ])
+}
+
+/** What the log says of a request that failed. */
+function contextOf(data: GenerateInput, { caller, request }: Asked, now: () => number) {
+  const startTime = now()
+  const { threadId, runId, agentSession } = data
+  const { agentName: name, nodeName } = agentSession ?? {}
+  const asked = { operation: mutation, method: request.method, url: new URL(request.url).pathname }
+  return () => ({
+    threadId,
+    runId,
+    user: caller.user,
+    source: 'runtime',
+    request: { ...asked, startTime },
+    response: { latency: now() - startTime },
+    ...(name !== undefined && { agent: { name, nodeName } }),
+  })
 }
 
 /** The address is shared with AG-UI's envelope, which has a method and no query. */
