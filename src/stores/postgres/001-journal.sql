@@ -15,7 +15,7 @@ CREATE TABLE threads (
   leg text,
   last_seq bigint NOT NULL,
   names jsonb -- those of its names that are shortened above, in full
-);
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 CREATE UNIQUE INDEX threads_by_name ON threads (tenant, owner, client_id);
 CREATE INDEX threads_newest ON threads (tenant, owner, updated_at DESC, thread_id DESC);
 CREATE INDEX threads_with_leg ON threads (updated_at) WHERE leg IS NOT NULL;
@@ -43,14 +43,14 @@ CREATE TABLE facts (
   fact text COLLATE "C" NOT NULL,
   value text NOT NULL,
   PRIMARY KEY (thread_id, fact)
-) WITH (fillfactor = 80);
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
 CREATE TABLE timers (
   thread_id text COLLATE "C" NOT NULL,
   timer text COLLATE "C" NOT NULL,
   at bigint NOT NULL,
   PRIMARY KEY (thread_id, timer)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX timers_soonest ON timers (at);
 
 CREATE TABLE asks (
@@ -83,7 +83,7 @@ CREATE TABLE leases (
   fence bigint NOT NULL,
   holder text COLLATE "C",
   until bigint
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX leases_held ON leases (holder) WHERE holder IS NOT NULL;
 CREATE SEQUENCE fences;
 

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { outcomeOf, Silence } from './problems.ts'
+import { isReadOnly, outcomeOf, Silence } from './problems.ts'
 import type { Statement } from './statements.ts'
 
 export interface Log {
@@ -94,7 +94,7 @@ export class Database {
       this.#tell()
       return rows
     } catch (error) {
-      broken = outcomeOf(error) === 'unknown'
+      broken = outcomeOf(error) === 'unknown' || isReadOnly(error)
       if (broken) this.#tell(error)
       if (error instanceof Silence) this.#startAfresh()
       throw error

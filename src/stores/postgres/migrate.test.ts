@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { create } from '../../../test/contracts/store.contract.ts'
 import { postgresWorkshop } from '../../../test/support/postgres-workshop.ts'
@@ -62,7 +61,7 @@ test('works for a role that may not create schemas, in one that was made for it'
   await expect(migrate(url, 'elsewhere')).rejects.toThrow(/permission denied/)
 })
 
-test('a database of another encoding, or none at all, is refused in one sentence', async () => {
+test('a database that will not do, or none at all, is refused in one sentence', async () => {
   const client = await judge()
   await client.query("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
   await expect(migrate(server().url.replace('/postgres', '/latin'), 'x')).rejects.toThrow(
@@ -71,7 +70,12 @@ test('a database of another encoding, or none at all, is refused in one sentence
   await expect(migrate('postgresql://app@127.0.0.1:1/x', 'x')).rejects.toThrow(
     /^Postgres cannot be reached: connect ECONNREFUSED/,
   )
-  expect(pg.escapeIdentifier('a"b')).toBe('"a""b"')
+  await client.query("ALTER ROLE app SET default_transaction_isolation = 'repeatable read'")
+  await expect(migrate(server().url, 'x')).rejects.toThrow(/set default_transaction_isolation/)
+  await client.query('ALTER ROLE app RESET default_transaction_isolation')
+})
+
+test('any name is a schema', async () => {
   const odd = await postgresStore({ url: server().url, schema: `o"d'd; DROP` })
   await create(odd, 't')
   await odd.close()

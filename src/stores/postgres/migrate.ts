@@ -82,14 +82,21 @@ async function bringUp(client: pg.ClientBase, schema: string): Promise<Migrated>
 
 async function checkServer(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query(
-    "SELECT current_setting('server_version_num')::integer AS version, current_setting('server_encoding') AS encoding",
+    `SELECT current_setting('server_version_num')::integer AS version,
+      current_setting('server_encoding') AS encoding,
+      current_setting('default_transaction_isolation') AS isolation`,
   )
-  const { version, encoding } = rows[0] as { version: number; encoding: string }
-  if (version < 140_000)
+  const { version, encoding, isolation } = rows[0] as Record<string, string | number>
+  if (Number(version) < 140_000)
     throw new SchemaError('Handrail needs Postgres 14 or newer: upgrade the database server.')
   if (encoding !== 'UTF8')
     throw new SchemaError(
       `The database is encoded in ${encoding}: create one with ENCODING 'UTF8' and use that.`,
+    )
+  // A guard must see what was written while it waited for the thread.
+  if (isolation !== 'read committed')
+    throw new SchemaError(
+      `Transactions begin as ${isolation}: set default_transaction_isolation to read committed for this role.`,
     )
 }
 

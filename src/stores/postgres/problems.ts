@@ -29,6 +29,9 @@ export function outcomeOf(error: unknown): Outcome {
 export const isCollision = (error: unknown): boolean =>
   ['40001', '40P01'].includes(sqlState(error) ?? '')
 
+/** Not the primary any more, perhaps: another connection may lead to the one that is. */
+export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006'
+
 /**
  * Away, going, full, too slow, read-only, or not letting us in: 08 connection, 25006 read-only, 28 and
  * 3D refused, 53 resources, 55P03 lock, 57 operator, 58 system.

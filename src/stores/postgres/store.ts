@@ -25,7 +25,8 @@ export const defaultSchema = 'handrail'
 
 /** The truth of many servers: one transaction per transition, guards and leases in the database. */
 export async function postgresStore(options: PostgresStoreOptions): Promise<Store & Archive> {
-  const { schema = defaultSchema, clock, lanes = 4, url } = options
+  const { schema = defaultSchema, clock, url, connections = 10 } = options
+  const { lanes = Math.max(1, Math.min(4, connections - 2)) } = options
   const database = new Database(options)
   if (url !== undefined) await migrate(url, schema)
   else await database.borrow((client) => migrateOn(client, schema))
@@ -56,8 +57,8 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       const { thread, creates, columns, entries } = transition
       const { tenant, owner, client_id: id } = (columns ?? {}) as Record<string, unknown>
       const keys = creates ? [thread, JSON.stringify([tenant, owner, id])] : [thread]
-      const bytes = entries.reduce((sum, entry) => sum + entry.body.length, 0)
-      const verdict = await writer.submit({ append: transition }, keys, bytes)
+      const json = JSON.stringify(transition)
+      const verdict = await writer.submit({ append: transition, json }, keys)
       if (verdict.refused) throw refusal(verdict, facts)
       const first = verdict.first_seq ?? 0
       return entries.map(({ envelope, body }, n): Entry => {

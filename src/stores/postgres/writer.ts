@@ -14,7 +14,8 @@ export interface Verdict {
   actual: string | null
 }
 
-export type Change = { append: Transition } | { erase: Erasure }
+/** A transition, and its JSON as it is sent; or an erasure. */
+export type Change = { append: Transition; json: string } | { erase: Erasure }
 
 interface Waiting {
   change: Change
@@ -62,7 +63,7 @@ export class Writer {
     this.#free = lanes
   }
 
-  submit(change: Change, keys: string[], bytes = 0): Promise<Verdict> {
+  submit(change: Change, keys: string[]): Promise<Verdict> {
     if (this.#stopped) return Promise.reject(new RuntimeError('stopping'))
     if (this.#waiting.length >= mostWaiting || this.#bytes > mostBytes)
       return Promise.reject(new RuntimeError('overloaded', undefined, { retryAfter: 1 }))
@@ -70,6 +71,7 @@ export class Writer {
       const until = systemClock.monotonic() + this.#patience
       this.#open++
       const alone = 'erase' in change
+      const bytes = alone ? 0 : change.json.length
       this.#wait([{ change, keys, alone, bytes, until, resolve, reject }])
     })
   }
@@ -179,8 +181,8 @@ export class Writer {
   #statement(batch: Waiting[], attempt: string): [Statement, unknown[]] {
     const [{ change }] = batch as [Waiting]
     if ('append' in change) {
-      const transitions = batch.map((item) => (item.change as { append: Transition }).append)
-      return [this.#sql.append, [attempt, JSON.stringify(transitions)]]
+      const transitions = batch.map((item) => ('json' in item.change ? item.change.json : ''))
+      return [this.#sql.append, [attempt, `[${transitions.join()}]`]]
     }
     const { thread, fence, expected } = change.erase
     return [this.#sql.erase, [attempt, thread, fence ?? null, expected && JSON.stringify(expected)]]
