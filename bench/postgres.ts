@@ -5,7 +5,6 @@ import { postgresStore } from '../src/stores/postgres/store.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { median, ms, quantile, table, withDirectory } from './support.ts'
 
-/** A store, and how much of the time it is the database that works. */
 const inFlight = [1, 8, 64]
 const seconds = 3
 
@@ -31,7 +30,7 @@ export async function postgres(): Promise<void> {
     await store.close()
   })
   table(
-    '7. Transitions on Postgres (two entries, marks, a guard; server and client on this machine)',
+    '8. Transitions on Postgres (two entries, marks, a guard; server and client on this machine)',
     [['', ...inFlight.map((n) => `${n} in flight`), 'append p50', 'p99'], ...rows],
     ['Transitions per second, each on a thread of its own; latency with one in flight.'],
   )
@@ -50,7 +49,7 @@ async function measure(store: Store): Promise<string[]> {
 }
 
 /** Milliseconds of each transition. */
-export async function rate(store: Store, name: string, width: number): Promise<number[]> {
+async function rate(store: Store, name: string, width: number): Promise<number[]> {
   const took: number[] = []
   const until = performance.now() + seconds * 1000
   await Promise.all(
@@ -74,7 +73,7 @@ const base = (threadId: string) => ({
   ...{ actor: { type: 'agent', id: 'assistant' } as const, digest: 'd'.repeat(64) },
 })
 
-export function created(threadId: string): NewEntry {
+function created(threadId: string): NewEntry {
   const at = Date.now()
   const names = { tenant: 'default', owner: 'local', clientId: threadId, agent: 'assistant' }
   const row = { ...names, threadId, title: null, createdAt: at, updatedAt: at, archived: false }
@@ -83,7 +82,7 @@ export function created(threadId: string): NewEntry {
   return { ...base(threadId), id: `${threadId}-0`, kind: 'thread.created', body: '{}', marks }
 }
 
-export function step(threadId: string, n: number, fence: number): NewEntry[] {
+function step(threadId: string, n: number, fence: number): NewEntry[] {
   const message = {
     id: `m_${n}`,
     role: 'assistant',

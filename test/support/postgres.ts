@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, realpathSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 
@@ -92,16 +92,11 @@ async function answerOf(keeper: ChildProcess): Promise<void> {
 const asPostgres = (command: string[]) =>
   process.getuid?.() === 0 ? ['runuser', '-u', 'postgres', '--', ...command] : command
 
-/** Debian keeps the programs off the PATH, one folder per version. */
+/** Where initdb and its siblings are; `npm test` has put that on the PATH. */
 function programs(): string {
-  const base = '/usr/lib/postgresql'
-  const versions = existsSync(base) ? readdirSync(base).sort((a, b) => Number(b) - Number(a)) : []
-  const folders = [
-    ...(process.env.PATH ?? '').split(delimiter),
-    ...versions.map((version) => join(base, version, 'bin')),
-  ]
-  const found = folders.find((folder) => folder !== '' && existsSync(join(folder, 'initdb')))
-  if (!found) throw new Error('needs Postgres: install the package postgresql')
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean)
+  const found = folders.find((folder) => existsSync(join(folder, 'initdb')))
+  if (!found) throw new Error('needs Postgres: initdb is not on the PATH')
   return dirname(realpathSync(join(found, 'initdb'))) // a link may stand alone, without its siblings
 }
 

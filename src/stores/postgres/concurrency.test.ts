@@ -149,3 +149,19 @@ test('a pool that is given is used and not ended', async () => {
   expect((await pool.query('SELECT FROM of_a_pool.threads')).rowCount).toBe(1)
   await pool.end()
 })
+
+test('keeps very large bodies, and very many entries of one transition', async () => {
+  const store = await open({ statementLimit: 15_000 })
+  await create(store, 't')
+  const body = JSON.stringify({ text: '💥é\u0000"\\'.repeat(300_000) }) // some 5 MB
+  await store.append('t', [entry('t', { body })], {})
+  const many = await store.append(
+    't',
+    times(3_000, () => entry('t')),
+    {},
+  )
+  expect(many.at(-1)!.seq).toBe(3_002)
+  const [large] = await store.read('t', { after: 1, limit: 1 })
+  expect(large!.body === body).toBe(true)
+  expect(await store.read('t', { after: 2, limit: 5_000 })).toEqual(many)
+})
