@@ -71,6 +71,19 @@ test('a batch whose answer is lost: each of it is settled for itself', async () 
   await proxy.close()
 })
 
+test('whoever waits behind an append in doubt comes next, and does not overtake it', async () => {
+  const { proxy, store } = await cuttable()
+  const struck = proxy.arm({ cut: 'answer', when: '.append(' })
+  const first = append(store)
+  await struck
+  const since = performance.now()
+  const second = append(store)
+  expect((await first).map(({ seq }) => seq)).toEqual([2, 3])
+  expect((await second).map(({ seq }) => seq)).toEqual([4, 5])
+  expect(performance.now() - since).toBeLessThan(3_000)
+  await proxy.close()
+})
+
 test.each<Fault['cut']>(['answer', 'question'])(
   'an erasure whose %s is lost has happened when it resolves',
   async (cut) => {

@@ -217,6 +217,7 @@ export class Writer {
         }
         const unwritten = gone ? [] : batch.filter((_, n) => (found[n]?.first_seq ?? null) === null)
         this.#again(unwritten, new Error('The connection to Postgres broke'))
+        this.#dispatch() // for whoever waited behind them
         return
       } catch {
         await systemClock.sleep(pause, this.#ended.signal).catch(() => {})
