@@ -58,7 +58,7 @@ export class Channel {
   piece(piece: Piece): void {
     if (this.#closed) return
     if (piece.kind !== 'output') this.#spoken.add(piece.messageId ?? piece.id)
-    if (this.#news === 0 && this.#held === 0) {
+    if (this.#news === 0) {
       this.#leg.thread.tail.push(piece)
       return
     }
