@@ -38,7 +38,7 @@ export class AguiChat implements Chat {
     const text = await textOf(deltas)
     const whole = heard.size === messages && [...heard.values()].every((one) => one === text)
     const last = events.at(-1)?.type
-    if (!whole || last !== 'RUN_FINISHED')
+    if (told.length !== deltas * messages || !whole || last !== 'RUN_FINISHED')
       throw new Error(
         `${told.length} of ${messages} x ${deltas} deltas came, and ${last} at the end`,
       )

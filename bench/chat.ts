@@ -7,7 +7,7 @@ export interface Chat {
   /** Says it and reads the answer to its end. */
   say(content: string): Promise<Heard>
   /** Takes the answer into the list; throws unless all its text is there and it ended well. Gives
-   *  in how many pieces the text came: a server may join deltas. */
+   *  in how many pieces the text came: over GraphQL a server may join deltas, over AG-UI not. */
   heard(chunks: readonly Buffer[], answer: Answer): Promise<number>
 }
 

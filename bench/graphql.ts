@@ -97,8 +97,8 @@ function printLoads(found: readonly Round[][]): void {
       'with all messages in every request; every word is looked for. peer: its Node endpoint, one',
       'runtime for all requests, an adapter that is a script; it keeps nothing, Handrail syncs every',
       `step. with upkeep: ${afterwards} ms later, for both. first: from the request to the first delta`,
-      '(p50). apart: deltas that came as such; Handrail joins those that come in one turn of the event',
-      'loop (16 here, but for one by one), and so has less to send. Medians of rounds in turns.',
+      '(p50). apart: deltas that came as such; Handrail joins those that come within 5 ms, and so has',
+      'less to send: the figures are per delta that the model made. Medians of rounds in turns.',
     ],
   )
 }

@@ -18,7 +18,6 @@ import {
   type Measured,
   ms,
   peerServer,
-  percent,
   table,
   times,
   us,
@@ -47,29 +46,17 @@ function print(found: readonly Round[][]): void {
     return [
       ...[label, us(bare.streamed), us(peer.streamed), us(ours.streamed)],
       ...[times(peer.streamed / ours.streamed), us(ours.later), times(peer.later / ours.later)],
-      ...[percent(peer.apart), percent(ours.apart)],
     ]
   })
-  const head = [
-    '',
-    'bare',
-    'peer',
-    'handrail',
-    'peer to ours',
-    'with upkeep',
-    'peer to ours',
-    'apart: peer',
-    'ours',
-  ]
+  const head = ['', 'bare', 'peer', 'handrail', 'peer to ours', 'with upkeep', 'peer to ours']
   table(
     '5. Server CPU per delta of an AG-UI run: @copilotkit/runtime 1.75.0 and Handrail',
     [head, ...rows],
     [
       'The same words at the same pace, the same client, which sends all its messages with every run',
-      'and checks that all text came. peer: its Node listener and in-memory runner; it keeps nothing',
+      'and checks that every delta came. peer: its Node listener and in-memory runner; it keeps nothing',
       'on disk, Handrail syncs every step. bare: node:http, a write per delta. with upkeep:',
-      `${afterwards} ms later, for both. Medians of rounds in turns. apart: deltas that came as`,
-      'such; a server that joins them has less to send, for the same text.',
+      `${afterwards} ms later, for both. Medians of rounds in turns.`,
     ],
   )
   const firsts = loads.map(({ label }, i) => [label, ...found[i]!.map(({ firsts: [f] }) => ms(f!))])

@@ -37,7 +37,7 @@ export class Channel {
   /** Effects whose outcome was put into the spool. */
   readonly #kept = new Set<string>()
   #waiting: Waiting[] = []
-  /** Pieces among what waits. */
+  /** Pieces among what waits or is under way. */
   #held = 0
   /** How much of what waits or is under way is news. */
   #news = 0
@@ -117,18 +117,21 @@ export class Channel {
   }
 
   async #flush(): Promise<void> {
-    this.#flushing ??= (async () => {
+    this.#flushing ??= this.#sendAll()
+    await this.#flushing
+  }
+
+  async #sendAll(): Promise<void> {
+    try {
       await null // all that is committed in the same turn goes out together
       while (this.#waiting.length > 0) {
         const batch = this.#waiting
         this.#waiting = []
-        this.#held = 0
         await this.#send(batch)
       }
-    })().finally(() => {
-      this.#flushing = undefined
-    })
-    await this.#flushing
+    } finally {
+      this.#flushing = undefined // at once: what comes next must not wait for a sender that is done
+    }
   }
 
   /** Tries until the store is back. Nothing is begun meanwhile: whoever wants to waits for this. */
@@ -155,7 +158,6 @@ export class Channel {
         )
       }
       this.#settle(batch)
-      this.#show(batch)
       for (const one of batch) one.done()
     } catch (error) {
       const conflict = isRuntimeError(error, 'journal_conflict') ? error.data : undefined
@@ -164,6 +166,10 @@ export class Channel {
       const kept = cancelled ? batch.filter((one) => !one.drafts.some(starts)) : []
       const stop = conflict ? new LegStop(cancelled ? 'cancelled' : 'lost') : error
       const lost = batch.filter((one) => !kept.includes(one))
+      for (const one of lost) {
+        this.#held -= one.pieces.length
+        one.pieces = []
+      }
       this.#settle(lost)
       for (const one of lost) one.failed(stop)
       if (cancelled) await this.#leg.thread.sync()
@@ -172,20 +178,25 @@ export class Channel {
     }
   }
 
+  /** These are written, or never will be: what waited for them is shown. */
   #settle(batch: readonly Waiting[]): void {
     for (const { news } of batch) if (news) this.#news--
+    const closed = closedBy(batch.flatMap(({ drafts }) => drafts))
+    for (const one of batch) this.#show(one, closed)
+    for (const one of this.#waiting) {
+      if (one.news) break
+      this.#show(one, closed)
+    }
   }
 
-  /** Those of messages that are whole by now are shown as such. */
-  #show(batch: Waiting[]): void {
-    if (batch.every(({ pieces }) => pieces.length === 0)) return
-    const closed = closedBy(batch.flatMap(({ drafts }) => drafts))
-    for (const { pieces } of batch) {
-      for (const piece of pieces) {
-        const { id, messageId = id } = piece
-        if (!closed.has(id) && !closed.has(messageId)) this.#leg.thread.tail.push(piece)
-      }
+  /** Pieces of messages that are whole by now are shown as such. */
+  #show(one: Waiting, closed: ReadonlySet<string>): void {
+    this.#held -= one.pieces.length
+    for (const piece of one.pieces) {
+      const { id, messageId = id } = piece
+      if (!closed.has(id) && !closed.has(messageId)) this.#leg.thread.tail.push(piece)
     }
+    one.pieces = []
   }
 
   async #append(drafts: Draft[]): Promise<void> {

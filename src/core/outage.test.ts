@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { gate } from '../../test/support/gate.ts'
+import { warpClock } from '../../test/support/warp-clock.ts'
 import { toolLoop } from '../agents/tool-loop/agent.ts'
 import { localBus } from '../bus/local/bus.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -95,6 +96,47 @@ test('the outcome of an effect waits in the spool while the store is away, and t
   expect(spooled.size).toBe(0)
   expect(runs()).toBe(1)
   await stop()
+})
+
+test('a write whose answer is late is waited for and not made again', async () => {
+  const clock = warpClock()
+  const inner = memoryStore({ clock })
+  const answer = gate()
+  let appends = 0
+  const schema = z.strictObject({})
+  const look = defineTool({ name: 'look', description: 'Looks', schema, run: async () => 'sea' })
+  const store: Store = {
+    ...inner,
+    async append(threadId, entries, guard) {
+      const placed = await inner.append(threadId, entries, guard)
+      if (entries.some(({ body }) => body.includes('"effect":"tool"')) && appends++ === 0)
+        await answer.pass()
+      return placed
+    },
+  }
+  const runtime = createRuntime({
+    ...{ store, clock, bus: localBus(), queue: localQueue(clock), log: silent },
+    agents: [
+      {
+        agent: toolLoop({ name: 'assistant' }),
+        model: scriptedModel([[call('1', 'look', {})], [text('seen')]]),
+        tools: [look],
+        policy: [{ decision: 'allow' }],
+      },
+    ],
+  })
+  const served = runtime.serve()
+  const { thread, runId } = await runtime.start(caller, 'c', { messages: [userText('m', 'hi')] })
+  await answer.reached
+  for (let n = 0; n < 3; n++) {
+    clock.advance(5_001) // core gives up waiting, and tries again
+    await new Promise((resolve) => setTimeout(resolve, 300))
+  }
+  answer.open()
+  await until(() => statusOf(thread.state, runId) === 'completed')
+  const kinds = (await inner.read(thread.threadId)).map(({ kind }) => kind)
+  expect(kinds.filter((kind) => kind === 'effect.intended')).toHaveLength(3) // model, tool, model
+  await runtime.stop(0).then(() => served)
 })
 
 test('what was kept is shown as evidence when the process is gone before the store is back (I4)', async () => {

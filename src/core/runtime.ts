@@ -10,6 +10,7 @@ import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import type { RetryRule } from './retry.ts'
+import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus } from './state.ts'
@@ -61,9 +62,6 @@ export interface StartRequest {
   key?: { key: string; digest: string }
   options?: RunOptions
 }
-
-/** Not for clients: see `returned`. */
-export const returnedEvent = 'returned'
 
 export type Runtime = ReturnType<typeof createRuntime>
 
@@ -196,27 +194,7 @@ export function createRuntime(options: RuntimeOptions) {
     /** Notes that somebody asks for what runs on a thread, which a client had left. */
     async returned(caller: Caller, clientId: string): Promise<void> {
       const thread = await find(caller, clientId)
-      const run = thread?.state.runs.get(thread.state.active ?? '')
-      if (!thread || !run || run.status === 'waiting') return
-      const { runId } = run
-      const drafts = [draft('event', { name: returnedEvent, value: {} }, { runId })]
-      const guard = { expect: [{ fact: 'active', is: runId }] }
-      await thread.commit(drafts, { guard, actor: actorOf(caller) }).catch((error: unknown) => {
-        if (!isRuntimeError(error, 'journal_conflict')) throw error // it has just ended
-      })
-    },
-
-    /** Whether somebody did since `seq`. */
-    async hasReturned(thread: Thread, runId: string, seq: number): Promise<boolean> {
-      await thread.sync()
-      for (let after = seq; after < thread.state.seq; ) {
-        const entries = await thread.entries(after, 256)
-        if (entries.length === 0) return false
-        for (const { kind, body, runId: of } of entries)
-          if (kind === 'event' && of === runId && body.name === returnedEvent) return true
-        after = entries.at(-1)!.seq
-      }
-      return false
+      if (thread) await noteReturn(thread, actorOf(caller))
     },
 
     /** An empty thread; the one that is there, if it is. */

@@ -38,6 +38,8 @@ export class Thread {
   readonly #around: Surroundings
   readonly #recent: Known[] = []
   readonly #listeners = new Set<(entry: Known) => void>()
+  /** Writes that took too long, by what they write, until it is known that they failed. */
+  readonly #late = new WeakMap<readonly Draft[], Promise<Entry[]>>()
   #syncing: Promise<void> | undefined
   /** The thread is no more; readers leave. */
   erased = false
@@ -81,8 +83,8 @@ export class Thread {
       return entry
     })
     for (const { kind } of drafts) crash(`before ${kind}`)
-    const written = store.append(this.threadId, entries, writing.guard)
-    const stored = await this.#inTime(written)
+    const written = this.#late.get(drafts) ?? store.append(this.threadId, entries, writing.guard)
+    const stored = await this.#inTime(written, drafts)
     for (const { kind } of drafts) crash(kind)
     const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
     await this.#accept(known)
@@ -116,10 +118,12 @@ export class Thread {
 
   async #readOn(): Promise<void> {
     for (;;) {
-      const entries = await this.#around.store.read(this.threadId, { after: this.state.seq })
+      const range = { after: this.state.seq, limit: pageSize }
+      const entries = await this.#around.store.read(this.threadId, range)
       if (entries.length === 0) return
       for (const entry of entries.map(read)) if (entry.seq === this.state.seq + 1) this.#fold(entry)
       this.#moved(entries)
+      if (entries.length < pageSize) return
     }
   }
 
@@ -147,12 +151,14 @@ export class Thread {
     this.tail.commit(this.state.seq, ends ? undefined : closed)
   }
 
-  async #inTime(written: Promise<Entry[]>): Promise<Entry[]> {
+  async #inTime(written: Promise<Entry[]>, drafts: readonly Draft[]): Promise<Entry[]> {
     const late = new AbortController()
     const limit = this.#around.clock.sleep(writeLimit, late.signal).then(
       () => {
-        // It may still get there; then it is folded like anybody else's.
-        written.then(() => this.sync()).catch(() => {})
+        // It may still get there; then it is folded like anybody else's. Whoever tries the same drafts
+        // again waits for it: only a write that is known to have failed may be made anew.
+        this.#late.set(drafts, written)
+        written.then(() => this.sync()).catch(() => this.#late.delete(drafts))
         throw new RuntimeError('store_unavailable', undefined, { retryAfter: 1 })
       },
       () => written,
@@ -164,6 +170,9 @@ export class Thread {
     }
   }
 }
+
+/** Entries that are read at once. */
+const pageSize = 1_000
 
 const endsLeg = ({ kind }: Known) =>
   kind === 'run.waiting' ||

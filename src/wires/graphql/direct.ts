@@ -8,8 +8,9 @@ import {
 } from 'graphql'
 import { sha256 } from '../../lib/canonical.ts'
 import { type Heartbeats, sse } from '../sse.ts'
-import { Encoder, multipartHeaders, signOfLife } from './encoder.ts'
+import { Encoder } from './encoder.ts'
 import type { Generated, RuntimeEvent } from './events.ts'
+import { multipart } from './parts.ts'
 import { arePlain } from './plain.ts'
 import { typeDefs } from './schema.ts'
 import type { GenerateInput } from './shapes.ts'
@@ -81,5 +82,6 @@ export function directResponse(
       yield encoder.parts([failed(error)])
     }
   }
-  return sse(parts, heartbeats, { headers: multipartHeaders, beat: signOfLife })
+  const beat = encoder.parts([]) // says that there is more to come, and nothing else
+  return sse(parts, heartbeats, { headers: multipart.headers, beat })
 }

@@ -1,4 +1,6 @@
-import type { Generated, ResponseStatus, RuntimeEvent, WholeMessage } from './events.ts'
+import type { Generated, RuntimeEvent, WholeMessage } from './events.ts'
+import { failedMessage, messageSucceeded, responseStatus } from './outputs.ts'
+import { multipart } from './parts.ts'
 
 /**
  * Writes the parts of a response to the one document that CopilotKit's clients send: the same as
@@ -22,7 +24,7 @@ export class Encoder {
     }
     const response = { threadId, runId, extensions: told, messages: [], metaEvents: [] }
     const data = { [operation]: { ...response, __typename: 'CopilotResponse' } }
-    return opening + part(JSON.stringify({ data, hasNext: true }))
+    return multipart.start + multipart.part(JSON.stringify({ data, hasNext: true }))
   }
 
   /** All events of a batch in one part; none of them are a sign of life. */
@@ -30,8 +32,8 @@ export class Encoder {
     const entries = events.flatMap((event) => this.#entries(event))
     const over = events.at(-1)?.type === 'ResponseEnd'
     const incremental = entries.length > 0 ? `"incremental":[${entries.join()}],` : ''
-    const text = part(`{${incremental}"hasNext":${!over}}`)
-    return over ? `${text}--\r\n` : text
+    const text = multipart.part(`{${incremental}"hasNext":${!over}}`)
+    return over ? text + multipart.end : text
   }
 
   #entries(event: RuntimeEvent): string | string[] {
@@ -144,16 +146,8 @@ const operation = 'generateCopilotResponse'
 
 const listOf = ({ type }: Place) => (type === 'TextMessageOutput' ? 'content' : 'arguments')
 
-function messageStatus(failed?: string): object {
-  if (failed === undefined) return { code: 'Success', __typename: 'SuccessMessageStatus' }
-  return { code: 'Failed', reason: failed, __typename: 'FailedMessageStatus' }
-}
-
-function responseStatus(status: ResponseStatus): object {
-  if (status.code === 'Success') return { code: 'Success', __typename: 'SuccessResponseStatus' }
-  const { code, reason, details } = status
-  return { code, __typename: 'FailedResponseStatus', reason, details }
-}
+const messageStatus = (failed?: string) =>
+  failed === undefined ? messageSucceeded : failedMessage(failed)
 
 function wholeMessage(message: WholeMessage) {
   const { id, at } = message
@@ -170,17 +164,4 @@ function wholeMessage(message: WholeMessage) {
   const { name, args, parentMessageId = null } = message
   const call = { ...base, name, arguments: [args], parentMessageId }
   return { __typename: 'ActionExecutionMessageOutput', ...call }
-}
-
-/** The boundary is `-`; the one that closes a part goes with it, or a client would wait for more. */
-const opening = '\r\n---'
-const part = (json: string): string =>
-  `\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}\r\n---`
-
-export const signOfLife = part('{"hasNext":true}')
-
-export const multipartHeaders = {
-  'content-type': 'multipart/mixed; boundary="-"',
-  'cache-control': 'no-cache',
-  'x-accel-buffering': 'no',
 }

@@ -1,7 +1,8 @@
 import { GraphQLError, getIntrospectionQuery } from 'graphql'
 import { describe, expect, test } from 'vitest'
 import type { RuntimeEvent } from './events.ts'
-import { type Asked, graphqlExecutor, type Resolvers } from './executor.ts'
+import { graphqlExecutor, type Resolvers } from './executor.ts'
+import type { Asked } from './runs.ts'
 
 /** What CopilotKit's client accepts. */
 const anything =

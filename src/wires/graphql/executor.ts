@@ -8,20 +8,15 @@ import {
   type Plugin,
   processRegularResult,
 } from 'graphql-yoga'
-import type { Caller } from '../../core/runtime.ts'
 import { Delivery } from './delivery.ts'
 import type { Generated } from './events.ts'
 import { defaultLimits, parseWithin } from './limits.ts'
 import { inParts, mannerOf } from './parts.ts'
 import { copilotResponse } from './response.ts'
+import type { Asked } from './runs.ts'
 import { scalars } from './scalars.ts'
 import { typeDefs } from './schema.ts'
 import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
-
-export interface Asked {
-  caller: Caller
-  request: Request
-}
 
 /** What the operations do. What they throw is told by `tell`. */
 export interface Resolvers {

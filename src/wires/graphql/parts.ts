@@ -15,15 +15,21 @@ function range(text: string): string {
 }
 
 interface Framing {
-  type: string
+  headers: Record<string, string>
   start: string
   part(json: string): string
   end: string
 }
 
+const headersOf = (type: string) => ({
+  'content-type': type,
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+})
+
 /** A delimiter ends the part before it and leaves with it: clients read no part without. */
-const multipart: Framing = {
-  type: 'multipart/mixed; boundary="-"',
+export const multipart: Framing = {
+  headers: headersOf('multipart/mixed; boundary="-"'),
   start: '\r\n---',
   part: (json) =>
     '\r\nContent-Type: application/json; charset=utf-8\r\n' +
@@ -32,7 +38,7 @@ const multipart: Framing = {
 }
 
 const events: Framing = {
-  type: 'text/event-stream; charset=utf-8',
+  headers: headersOf('text/event-stream; charset=utf-8'),
   start: '',
   part: (json) => `event: next\ndata: ${json}\n\n`,
   end: 'event: complete\ndata:\n\n',
@@ -40,7 +46,7 @@ const events: Framing = {
 
 /** A response that is made as it is read: whoever does not read is not sent anything. */
 export function inParts(parts: AsyncIterable<object>, manner: Exclude<Manner, 'whole'>): Response {
-  const { type, start, part, end } = manner === 'multipart' ? multipart : events
+  const { headers, start, part, end } = manner === 'multipart' ? multipart : events
   const iterator = parts[Symbol.asyncIterator]()
   let before = start
   const body = new ReadableStream<Uint8Array>(
@@ -61,6 +67,5 @@ export function inParts(parts: AsyncIterable<object>, manner: Exclude<Manner, 'w
     },
     { highWaterMark: 0 },
   )
-  const headers = { 'content-type': type, 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
   return new Response(body, { headers })
 }

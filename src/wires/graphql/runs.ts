@@ -136,7 +136,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
         if (!telling.over) stopping.left(caller, threadId, runId, thread.state.seq)
       }
       signal.addEventListener('abort', left, { once: true })
-      return told(thread, cursorAt(from.seq), telling, runtime.clock.now, signal)
+      return told(thread, cursorAt(from.seq), telling, runtime.clock, signal)
     })
   }
 

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { RuntimeError } from '../../core/errors.ts'
+import { hasReturned } from '../../core/returned.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { ended } from '../../core/state.ts'
 import type { Log } from '../../core/worker.ts'
@@ -21,7 +22,7 @@ export function stops(runtime: Runtime, { rule, grace }: StopRule, log: Log) {
     const thread = await runtime.find(caller, threadId)
     const run = thread?.state.runs.get(runId)
     if (!thread || !run || ended(run) || run.status === 'waiting') return
-    if (rule === 'grace' && (await runtime.hasReturned(thread, runId, seq))) return
+    if (rule === 'grace' && (await hasReturned(thread, runId, seq))) return
     await runtime.cancel(caller, threadId, runId)
   }
   const settled = (error: unknown, threadId: string) => {
@@ -48,5 +49,3 @@ export function stops(runtime: Runtime, { rule, grace }: StopRule, log: Log) {
     },
   }
 }
-
-export type Stops = ReturnType<typeof stops>

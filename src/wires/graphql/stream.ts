@@ -1,18 +1,22 @@
 import type { Piece } from '../../core/agent.ts'
 import { type Cursor, follow } from '../../core/follow.ts'
 import type { Thread } from '../../core/thread.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { RuntimeEvent } from './events.ts'
 import type { Telling } from './telling.ts'
 
 /** Characters that go out together at most, so that a reader who stops holds little. */
 const batchSize = 16_384
 
+/** Milliseconds between two parts at least: to the client every part means to draw all of it anew. */
+const pace = 5
+
 /** What a run says from a cursor on, in batches as large as what waits for the reader. */
 export async function* told(
   thread: Thread,
   from: Cursor,
   telling: Telling,
-  now: () => number,
+  clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<RuntimeEvent[], void, undefined> {
   let batch: RuntimeEvent[] = []
@@ -20,7 +24,7 @@ export async function* told(
   for await (const step of follow(thread, from, signal)) {
     if (step.type === 'pieces' && step.runId === telling.runId) {
       for (const piece of joined(step.pieces)) {
-        batch.push(...telling.piece(piece, now()))
+        batch.push(...telling.piece(piece, clock.now()))
         size += piece.text.length
       }
     } else if (step.type === 'entry') batch.push(...telling.entry(step.entry))
@@ -29,6 +33,7 @@ export async function* told(
       yield batch
       batch = []
       size = 0
+      if (idle && !telling.over) await clock.sleep(pace, signal).catch(() => {})
     }
     if (telling.over) return
   }
