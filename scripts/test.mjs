@@ -10,7 +10,10 @@ import { elapsed, exitCodeOf, main, run, Stop } from './run.mjs'
 import { ensureSystem } from './system.mjs'
 
 /** Programs the tests start; a browser without fonts shows nothing. */
-const system = [{ command: 'chromium', package: ['chromium', 'fonts-liberation'] }]
+const system = [
+  { command: 'chromium', package: ['chromium', 'fonts-liberation'] },
+  { command: 'redis-server', package: 'redis-server' },
+]
 
 const checks = [
   ['lock', ['scripts/check-lock.mjs']],

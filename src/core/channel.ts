@@ -45,7 +45,9 @@ export class Channel {
 
   /** Shown at once, kept by nobody. */
   piece(piece: Piece): void {
-    if (!this.#closed) this.#leg.thread.tail.push(piece)
+    const { tail } = this.#leg.thread
+    // A driver that lost the thread and does not know it yet: others write there now.
+    if (!this.#closed && tail.fence === this.#leg.lease.fence) tail.push(piece)
   }
 
   /** How much is written and not under way yet. */

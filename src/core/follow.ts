@@ -59,13 +59,21 @@ export async function* follow(
   const leave = () => reader.wake()
   signal.addEventListener('abort', leave)
   let { seq, frames: skip } = from
+  let placed = false
   let again = false
-  const same = from.fence === tail.fence && from.seq === tail.seq
-  if (same && from.offset <= tail.pieces.length) reader.offset = from.offset
-  else if (from.offset > 0) again = from.fence === tail.fence
-  else again = from.returning === true && tail.carried > 0
+  // A tail that another server writes may not be here yet, or not as far as the reader has been.
+  const place = () => {
+    if (placed || !tail.known || tail.seq !== thread.state.seq || tail.fence < from.fence) return
+    const same = from.fence === tail.fence && from.seq === tail.seq
+    if (same && from.offset > tail.pieces.length) return
+    if (same) reader.offset = from.offset
+    else if (from.offset > 0) again = from.fence === tail.fence
+    else again = from.returning === true && tail.carried > 0
+    placed = true
+  }
   const more = () =>
-    seq < thread.state.seq || (tail.seq === seq && reader.offset < tail.pieces.length)
+    seq < thread.state.seq || (placed && tail.seq === seq && reader.offset < tail.pieces.length)
+  place()
   try {
     while (!signal.aborted && !thread.erased) {
       if (seq < thread.state.seq) {
@@ -80,6 +88,7 @@ export async function* follow(
         if (seq >= thread.state.seq) reader.shown.clear()
         continue
       }
+      place()
       if (again) {
         again = false
         const ids = [...tail.open()]

@@ -1,0 +1,317 @@
+import type { ChainableCommander } from 'ioredis'
+import type { Bus } from '../../core/store.ts'
+import { Tail } from '../../core/tail.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { closeRedis, connectRedis, isReady, type RedisLog, watchRedis } from './connection.ts'
+import { keyOf } from './keys.ts'
+import { Link, type News, type Port } from './link.ts'
+import { decode, type Message } from './messages.ts'
+
+export interface RedisBusOptions {
+  url: string
+  /** Tells own rings from those of others: no two servers may share it. */
+  serverId: string
+  log: RedisLog
+  clock?: Clock
+  /** Milliseconds between looks at threads whose news may have been lost. */
+  poll?: number
+  /** Before every key and channel. */
+  prefix?: string
+}
+
+/** Bytes on their way to Redis; when there are more, news waits and is told as a whole. */
+const inFlightLimit = 4 << 20
+/** Rings that wait; more are dropped, and the poll makes up for them. */
+const ringLimit = 10_000
+/** Messages that wait for a stream to be read; if there are more, it is read again. */
+const earlyLimit = 10_000
+/** Milliseconds after which the stream of an origin that went away is gone. */
+const expiry = 300_000
+
+/**
+ * Tails and rings of many servers. Each thread's tail is a stream that begins with a base, for those
+ * who come, and a channel for those who are there. Redis may lose all of it at any time: the origin
+ * has its tail in memory and says it again, and entries are in the store.
+ */
+export async function redisBus(options: RedisBusOptions): Promise<Bus> {
+  const { url, serverId, log, clock = systemClock, poll = 2_000, prefix = 'handrail:' } = options
+  const [redis, ears] = await Promise.all([
+    connectRedis({ url, log, name: 'handrail-bus' }),
+    connectRedis({ url, log, name: 'handrail-bus-ears' }),
+  ])
+  const ringChannel = `${prefix}rings`
+  const tails = new Map<string, WeakRef<Tail>>()
+  const collected = new FinalizationRegistry<string>((threadId) => {
+    if (tails.get(threadId)?.deref() === undefined) tails.delete(threadId)
+  })
+  const listeners = new Set<(threadId: string, seq: number) => void>()
+  /** Links that drive or read: held, while others go with their tails. */
+  const origins = new Set<Link>()
+  const followed = new Map<string, Followed>()
+  const waiting = new Set<Link>()
+  /** Those whose news could not be sent: they go with the next that can. */
+  const unsent = new Set<Link>()
+  const rings = new Map<string, number>()
+  let scheduled = false
+  let inFlight = 0
+  const closed = new AbortController()
+
+  /** Also the channel. In braces, so that a cluster keeps a thread's things together. */
+  const keyFor = ({ threadId }: Link) => `${prefix}tail:{${keyOf(threadId)}}`
+
+  function tellListeners(threadId: string, seq: number): void {
+    for (const listener of listeners) listener(threadId, seq)
+  }
+
+  function schedule(): void {
+    if (scheduled || closed.signal.aborted) return
+    scheduled = true
+    setImmediate(() => {
+      scheduled = false
+      const links = [...waiting]
+      waiting.clear()
+      send(links)
+    })
+  }
+
+  /** One round trip for all that happened in this turn. */
+  function send(links: readonly Link[]): void {
+    if (!isReady(redis) || inFlight > inFlightLimit) {
+      for (const link of links) missed(link)
+      return // told when Redis is back, or has caught up
+    }
+    const pipeline = redis.pipeline()
+    const answers: ((error: Error | null, result: unknown) => void)[] = []
+    let bytes = 0
+    for (const link of links) {
+      const news = link.take()
+      if (!news) continue
+      bytes += news.live.length + (news.stored?.length ?? 0)
+      put(pipeline, link, news, answers)
+    }
+    if (rings.size > 0) {
+      const text = JSON.stringify([serverId, ...[...rings].flat()])
+      rings.clear()
+      bytes += text.length
+      pipeline.publish(ringChannel, text)
+    }
+    if (pipeline.length === 0) return
+    inFlight += bytes
+    const done = (results: [Error | null, unknown][] | null, lost?: Error) => {
+      inFlight -= bytes
+      for (const [i, answer] of answers.entries()) {
+        const [error, result] = results?.[i] ?? [lost ?? null, undefined]
+        answer(error, result)
+      }
+      for (const link of unsent) waiting.add(link)
+      unsent.clear()
+      if (isReady(redis) && (waiting.size > 0 || rings.size > 0)) schedule()
+    }
+    pipeline.exec().then(done, (error: Error) => done(null, error))
+  }
+
+  function missed(link: Link): void {
+    link.missed()
+    if (link.role === 'origin') unsent.add(link)
+  }
+
+  function put(
+    pipeline: ChainableCommander,
+    link: Link,
+    { fence, number, base, stored, live }: News,
+    answers: ((error: Error | null, result: unknown) => void)[],
+  ): void {
+    const key = keyFor(link)
+    // Ids only ever grow: Redis itself refuses what an earlier driver says after a later one.
+    const id = `${fence}-${number}`
+    if (stored !== undefined) {
+      if (base) pipeline.xadd(key, 'MAXLEN', 1, id, 'm', stored)
+      else pipeline.xadd(key, 'NOMKSTREAM', id, 'm', stored)
+      answers.push((error, result) => {
+        if (link.tail.fence !== fence) return
+        if (error?.message.includes('equal or smaller')) link.lose()
+        else if (error || result === null) missed(link) // not there: flushed, or never heard
+      })
+    }
+    if (base) {
+      pipeline.pexpire(key, expiry)
+      answers.push(() => {})
+    }
+    pipeline.publish(key, live)
+    answers.push(() => {})
+  }
+
+  const port: Port = {
+    changed(link) {
+      origins.add(link)
+      waiting.add(link)
+      schedule()
+    },
+    flush(link) {
+      waiting.delete(link)
+      send([link])
+    },
+    follow(link) {
+      origins.delete(link)
+      const one: Followed = { link, early: undefined, missing: false }
+      followed.set(keyFor(link), one)
+      if (isReady(ears)) listenTo([one])
+    },
+    leave(link) {
+      const key = keyFor(link)
+      followed.delete(key)
+      if (isReady(ears)) ears.unsubscribe(key).catch(() => {})
+    },
+    moved: tellListeners,
+  }
+
+  /** First to the channel, then the stream: what comes between the two is not missed. */
+  function listenTo(those: readonly Followed[]): void {
+    if (those.length === 0) return
+    ears.subscribe(...those.map(({ link }) => keyFor(link))).then(
+      () => {
+        for (const one of those) catchUp(one)
+      },
+      () => {}, // the connection went; all is done again when it is back
+    )
+  }
+
+  function catchUp(one: Followed): void {
+    const { link } = one
+    if (one.early) return
+    one.missing = true
+    if (!isReady(redis)) return // looked at again by the poll
+    one.early = []
+    const isCurrent = () => followed.get(keyFor(link)) === one
+    redis.xrange(keyFor(link), '-', '+').then(
+      (entries) => {
+        const early = one.early ?? []
+        one.early = undefined
+        if (!isCurrent()) return
+        const stored = entries.map(([, [, text = '']]) => decode(text)).filter(isMessage)
+        one.missing = !link.catchUp([...stored, ...early])
+      },
+      () => {
+        one.early = undefined
+      },
+    )
+  }
+
+  ears.on('message', (channel: string, text: string) => {
+    if (channel === ringChannel) return heardRings(text)
+    const one = followed.get(channel)
+    const message = one && decode(text)
+    if (!message) return
+    if (one.early) {
+      if (one.early.push(message) > earlyLimit) one.early = [] // found missing, and read again
+    } else if (one.link.hear(message)) one.missing = false
+    else if (!one.missing) catchUp(one)
+  })
+
+  function heardRings(text: string): void {
+    let news: unknown[] = []
+    try {
+      news = JSON.parse(text) as unknown[]
+    } catch {} // not ours
+    if (news[0] === serverId) return
+    for (let i = 1; i + 1 < news.length; i += 2) tellListeners(String(news[i]), Number(news[i + 1]))
+  }
+
+  const hearAgain = () => {
+    ears.subscribe(ringChannel).catch(() => {})
+    listenTo([...followed.values()])
+  }
+  ears.on('ready', hearAgain)
+  if (isReady(ears)) hearAgain()
+  redis.on('ready', () => {
+    unsent.clear()
+    for (const link of origins) {
+      link.missed()
+      port.changed(link)
+    }
+    for (const one of followed.values()) if (one.missing) catchUp(one)
+  })
+
+  /** The safety net: whatever got lost, it is found within this time. */
+  async function keepLooking(): Promise<void> {
+    const watches = [watchRedis(redis, clock.monotonic), watchRedis(ears, clock.monotonic)]
+    for (;;) {
+      await clock.sleep(poll, closed.signal)
+      for (const watch of watches) watch()
+      for (const { link } of [...followed.values()])
+        tellListeners(link.threadId, Number.MAX_SAFE_INTEGER)
+      for (const link of [...origins]) {
+        if (link.role !== 'origin') origins.delete(link)
+        else tellListeners(link.threadId, Number.MAX_SAFE_INTEGER)
+      }
+      for (const one of followed.values()) if (one.missing) catchUp(one)
+      await keepStreams()
+    }
+  }
+
+  /** Streams of origins live as long as they do; one that is gone is made again. */
+  async function keepStreams(): Promise<void> {
+    if (!isReady(redis) || origins.size === 0) return
+    const links = [...origins]
+    const pipeline = redis.pipeline()
+    for (const link of links) pipeline.pexpire(keyFor(link), expiry)
+    const results = await pipeline.exec().catch(() => null)
+    for (const [i, link] of links.entries()) {
+      if (results?.[i]?.[1] !== 0 || link.role !== 'origin') continue
+      link.missed()
+      port.changed(link)
+    }
+  }
+
+  const looking = keepLooking().catch(() => {})
+
+  return {
+    // Held weakly: a tail lives as long as the thread's driver or a reader holds it.
+    tail(threadId) {
+      const known = tails.get(threadId)?.deref()
+      if (known) return known
+      const tail = new Tail()
+      tail.link = new Link(threadId, tail, port)
+      tails.set(threadId, new WeakRef(tail))
+      collected.register(tail, threadId)
+      return tail
+    },
+    ring(threadId, seq) {
+      tellListeners(threadId, seq)
+      if (rings.size < ringLimit) rings.set(threadId, seq)
+      schedule()
+    },
+    listen(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async close() {
+      send([...waiting])
+      closed.abort('closed')
+      listeners.clear()
+      await looking
+      if (isReady(redis)) {
+        // What was just sent gets there, unless Redis takes its time.
+        const late = new AbortController()
+        await Promise.race([
+          redis.ping().catch(() => {}),
+          clock.sleep(500, late.signal).catch(() => {}),
+        ])
+        late.abort('in time')
+      }
+      closeRedis(redis)
+      closeRedis(ears)
+    },
+  }
+}
+
+/** A thread that somebody reads here and nobody drives. */
+interface Followed {
+  link: Link
+  /** What was heard while the stream is being read. */
+  early: Message[] | undefined
+  /** Not all of it is here: it is read again now and then, and when something new is heard. */
+  missing: boolean
+}
+
+const isMessage = (message: Message | undefined): message is Message => message !== undefined
