@@ -55,6 +55,8 @@ export class Link implements TailLink, TailListener {
   #streamed = 0
   #stored = 0
   #known = false
+  /** A message that could not be understood without those before it. */
+  #heard = { fence: 0, number: 0 }
   /** What the origin here has told in its time: its numbers go on from there. */
   #origin = { number: 0, piece: 0 }
 
@@ -159,11 +161,11 @@ export class Link implements TailLink, TailListener {
     return this.#news(false, live, live)
   }
 
-  /** Messages of the stream, oldest first. False: something is missing. */
+  /** Messages of the stream, oldest first, and what came meanwhile. False: something is missing. */
   catchUp(messages: readonly Message[]): boolean {
-    let whole = true
-    for (const message of messages) whole = this.hear(message)
-    return whole
+    for (const message of messages) this.hear(message)
+    const { fence, number } = this.#heard
+    return fence < this.#fence || (fence === this.#fence && number <= this.#number)
   }
 
   /** A message of another server. False: something before it is missing. */
@@ -175,7 +177,10 @@ export class Link implements TailLink, TailListener {
     }
     const whole = changes?.[0]?.type === 'base'
     const next = fence === this.#fence && number === this.#number + 1
-    if (!changes || !(whole || next)) return false
+    if (!changes || !(whole || next)) {
+      this.#heard = { fence, number }
+      return false
+    }
     for (const change of changes) this.#apply(change, fence)
     this.#fence = fence
     this.#number = number
@@ -212,19 +217,19 @@ export class Link implements TailLink, TailListener {
   }
 
   /** Pieces that are here already stay the same to their readers; the others are added. */
-  #applyBase({ runId, seq, carried, numbers, pieces }: Base, fence: number): void {
+  #applyBase({ runId, seq, carried, numbers, next, pieces }: Base, fence: number): void {
     const { tail } = this
     if (fence !== this.#fence) this.#startAt(fence, tail.pieces.length)
-    const next = this.#next
+    const missing = this.#next
     const stays = new Set(numbers)
     const open = new Set(tail.pieces.filter((_, i) => stays.has(this.#numberAt(i))))
     tail.fence = fence
     tail.runId = runId
     tail.rebase(seq, (piece) => open.has(piece))
-    for (let i = 0; i < pieces.length; i++) if (numbers[i]! >= next) tail.push(pieces[i]!)
+    for (let i = 0; i < pieces.length; i++) if (numbers[i]! >= missing) tail.push(pieces[i]!)
     tail.carried = carried
     this.#numbers = numbers
-    this.#first = (numbers.at(-1) ?? next - 1) + 1
+    this.#first = next
     this.#port.moved(this.threadId, seq)
   }
 
@@ -252,7 +257,7 @@ export class Link implements TailLink, TailListener {
     const { runId, seq, carried, pieces } = this.tail
     const numbers = pieces.map((_, i) => this.#numberAt(i))
     this.#streamed = pieces.length
-    const base: Base = { runId, seq, carried, numbers, pieces }
+    const base: Base = { runId, seq, carried, numbers, next: this.#next, pieces }
     return encode({ ...this.#place, changes: [{ type: 'base', base }] })
   }
 
@@ -291,6 +296,7 @@ export class Link implements TailLink, TailListener {
   /** Nobody reads: what comes next is not followed, so what is here would grow old. */
   #forget(): void {
     this.#startAt(0)
+    this.#heard = { fence: 0, number: 0 }
     this.#known = false
     this.tail.fence = 0
     this.tail.runId = ''

@@ -22,8 +22,9 @@ export interface Base {
   seq: number
   /** How many of the pieces are older than `seq`. */
   carried: number
-  /** Every piece of a fence has a number, counted from 0: those of `pieces`. */
+  /** Every piece that is written under a fence has a number: those of `pieces`, and of the next. */
   numbers: number[]
+  next: number
   pieces: Piece[]
 }
 
@@ -47,7 +48,7 @@ type Row = (string | null)[]
 type Packed =
   | ['p', Row[]]
   | ['r', number, 'all' | 'none' | number[]]
-  | ['b', string, number, number, number[], Row[]]
+  | ['b', string, number, number, number[], number, Row[]]
 
 function packed(change: Change): Packed {
   switch (change.type) {
@@ -56,8 +57,8 @@ function packed(change: Change): Packed {
     case 'rebase':
       return ['r', change.seq, Array.isArray(change.kept) ? spansOf(change.kept) : change.kept]
     case 'base': {
-      const { runId, seq, carried, numbers, pieces } = change.base
-      return ['b', runId, seq, carried, spansOf(numbers), rowsOf(pieces)]
+      const { runId, seq, carried, numbers, next, pieces } = change.base
+      return ['b', runId, seq, carried, spansOf(numbers), next, rowsOf(pieces)]
     }
   }
 }
@@ -71,9 +72,9 @@ function unpacked(change: Packed): Change {
       return { type: 'rebase', seq, kept: Array.isArray(kept) ? numbersOf(kept) : kept }
     }
     case 'b': {
-      const [, runId, seq, carried, spans, rows] = change
-      const pieces = piecesOf(rows)
-      return { type: 'base', base: { runId, seq, carried, numbers: numbersOf(spans), pieces } }
+      const [, runId, seq, carried, spans, next, rows] = change
+      const base = { runId, seq, carried, numbers: numbersOf(spans), next, pieces: piecesOf(rows) }
+      return { type: 'base', base }
     }
   }
 }
