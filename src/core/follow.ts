@@ -61,9 +61,10 @@ export async function* follow(
   let { seq, frames: skip } = from
   let placed = false
   let again = false
-  // A tail that another server writes may not be here yet, or not as far as the reader has been.
+  // What another server writes, entries or tail, may not be here as far as the reader has been.
   const place = () => {
-    if (placed || !tail.known || tail.seq !== thread.state.seq || tail.fence < from.fence) return
+    if (placed || !tail.known || tail.seq !== thread.state.seq) return
+    if (tail.seq < from.seq || tail.fence < from.fence) return
     const same = from.fence === tail.fence && from.seq === tail.seq
     if (same && from.offset > tail.pieces.length) return
     if (same) reader.offset = from.offset
@@ -89,7 +90,7 @@ export async function* follow(
         continue
       }
       place()
-      if (again) {
+      if (again && tail.seq === seq) {
         again = false
         const ids = [...tail.open()]
         if (ids.length > 0) yield { type: 'retract', seq, ids }

@@ -1,17 +1,22 @@
 import { afterAll, beforeAll } from 'vitest'
 import { busContract } from '../../../test/contracts/bus.contract.ts'
+import { streamsContract } from '../../../test/contracts/streams.contract.ts'
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts'
+import type { Bus } from '../../core/store.ts'
 import { redisBus } from './bus.ts'
 
 let redis: RedisServer
+let servers: Bus[]
 let opened = 0
 const silent = { info: () => {}, warn: () => {} }
 
 beforeAll(async () => {
   redis = await startRedis()
+  servers = [await open('a', 'streams:'), await open('b', 'streams:'), await open('c', 'streams:')]
 })
 
 afterAll(async () => {
+  await Promise.all(servers.map((bus) => bus.close()))
   await redis.stop()
 })
 
@@ -28,3 +33,5 @@ busContract('the Redis', async () => {
     },
   }
 })
+
+streamsContract('the Redis bus', () => servers, 100)

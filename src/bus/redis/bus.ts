@@ -40,6 +40,7 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
     connectRedis({ url, log, name: 'handrail-bus-ears' }),
   ])
   const ringChannel = `${prefix}rings`
+  const wantChannel = `${prefix}wants`
   const tails = new Map<string, WeakRef<Tail>>()
   const collected = new FinalizationRegistry<string>((threadId) => {
     if (tails.get(threadId)?.deref() === undefined) tails.delete(threadId)
@@ -51,6 +52,8 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
   const waiting = new Set<Link>()
   /** Those whose news could not be sent: they go with the next that can. */
   const unsent = new Set<Link>()
+  /** Those that Redis refuses, as when it is full: tried again by the poll, not before. */
+  const refused = new Set<Link>()
   const rings = new Map<string, number>()
   let scheduled = false
   let inFlight = 0
@@ -84,7 +87,8 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
     const answers: ((error: Error | null, result: unknown) => void)[] = []
     let bytes = 0
     for (const link of links) {
-      const news = link.take()
+      if (refused.has(link)) link.missed()
+      const news = refused.has(link) ? undefined : link.take()
       if (!news) continue
       bytes += news.live.length + (news.stored?.length ?? 0)
       put(pipeline, link, news, answers)
@@ -130,7 +134,12 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
       answers.push((error, result) => {
         if (link.tail.fence !== fence) return
         if (error?.message.includes('equal or smaller')) link.lose()
-        else if (error || result === null) missed(link) // not there: flushed, or never heard
+        else if (result === null)
+          missed(link) // there is no such stream any more
+        else if (error) {
+          missed(link)
+          if (isReady(redis)) refused.add(link)
+        }
       })
     }
     if (base) {
@@ -153,7 +162,7 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
     },
     follow(link) {
       origins.delete(link)
-      const one: Followed = { link, early: undefined, missing: false }
+      const one: Followed = { link, early: undefined, again: false, missing: false }
       followed.set(keyFor(link), one)
       if (isReady(ears)) listenTo([one])
     },
@@ -178,8 +187,9 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
 
   function catchUp(one: Followed): void {
     const { link } = one
-    if (one.early) return
     one.missing = true
+    one.again = one.early !== undefined // what is being read may be older than what was missed
+    if (one.again) return
     if (!isReady(redis)) return // looked at again by the poll
     one.early = []
     const isCurrent = () => followed.get(keyFor(link)) === one
@@ -188,8 +198,11 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
         const early = one.early ?? []
         one.early = undefined
         if (!isCurrent()) return
+        if (one.again) return catchUp(one)
         const stored = entries.map(([, [, text = '']]) => decode(text)).filter(isMessage)
         one.missing = !link.catchUp([...stored, ...early])
+        // The stream may have begun again without its base: after a flush, or by a stale driver.
+        if (one.missing) redis.publish(wantChannel, JSON.stringify([link.threadId])).catch(() => {})
       },
       () => {
         one.early = undefined
@@ -199,6 +212,7 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
 
   ears.on('message', (channel: string, text: string) => {
     if (channel === ringChannel) return heardRings(text)
+    if (channel === wantChannel) return heardWant(text)
     const one = followed.get(channel)
     const message = one && decode(text)
     if (!message) return
@@ -209,16 +223,18 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
   })
 
   function heardRings(text: string): void {
-    let news: unknown[] = []
-    try {
-      news = JSON.parse(text) as unknown[]
-    } catch {} // not ours
+    const news = listOf(text)
     if (news[0] === serverId) return
     for (let i = 1; i + 1 < news.length; i += 2) tellListeners(String(news[i]), Number(news[i + 1]))
   }
 
+  function heardWant(text: string): void {
+    const tail = tails.get(String(listOf(text)[0]))?.deref()
+    if (tail?.link instanceof Link) tail.link.wanted()
+  }
+
   const hearAgain = () => {
-    ears.subscribe(ringChannel).catch(() => {})
+    ears.subscribe(ringChannel, wantChannel).catch(() => {})
     listenTo([...followed.values()])
   }
   ears.on('ready', hearAgain)
@@ -244,8 +260,23 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
         if (link.role !== 'origin') origins.delete(link)
         else tellListeners(link.threadId, Number.MAX_SAFE_INTEGER)
       }
-      for (const one of followed.values()) if (one.missing) catchUp(one)
-      await keepStreams()
+      for (const link of refused) if (link.role === 'origin') port.changed(link)
+      refused.clear()
+      await Promise.all([keepStreams(), compareStreams()])
+    }
+  }
+
+  /** Streams that are further than what was heard of them are read. */
+  async function compareStreams(): Promise<void> {
+    if (!isReady(redis) || followed.size === 0) return
+    const those = [...followed.values()]
+    const pipeline = redis.pipeline()
+    for (const { link } of those) pipeline.xrevrange(keyFor(link), '+', '-', 'COUNT', 1)
+    const results = await pipeline.exec().catch(() => null)
+    for (const [i, one] of those.entries()) {
+      const [top] = (results?.[i]?.[1] ?? []) as [string, string[]][]
+      const [fence = 0, number = 0] = top?.[0].split('-').map(Number) ?? []
+      if (one.missing || one.link.isBefore(fence, number)) catchUp(one)
     }
   }
 
@@ -310,8 +341,20 @@ interface Followed {
   link: Link
   /** What was heard while the stream is being read. */
   early: Message[] | undefined
+  /** It must be read once more after that. */
+  again: boolean
   /** Not all of it is here: it is read again now and then, and when something new is heard. */
   missing: boolean
+}
+
+/** Nothing for what is not a list: the channel is open to whoever shares the Redis. */
+function listOf(text: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
 }
 
 const isMessage = (message: Message | undefined): message is Message => message !== undefined

@@ -139,6 +139,13 @@ export class Link implements TailLink, TailListener {
     this.#changes = []
   }
 
+  /** Somebody needs the whole tail and does not find it. */
+  wanted(): void {
+    if (this.role !== 'origin' || this.#stored > storeLimit) return
+    this.missed()
+    this.#port.changed(this)
+  }
+
   /** What waits to be told, if anything does. */
   take(): News | undefined {
     if (this.role !== 'origin') return undefined
@@ -164,8 +171,11 @@ export class Link implements TailLink, TailListener {
   /** Messages of the stream, oldest first, and what came meanwhile. False: something is missing. */
   catchUp(messages: readonly Message[]): boolean {
     for (const message of messages) this.hear(message)
-    const { fence, number } = this.#heard
-    return fence < this.#fence || (fence === this.#fence && number <= this.#number)
+    return !this.isBefore(this.#heard.fence, this.#heard.number)
+  }
+
+  isBefore(fence: number, number: number): boolean {
+    return fence > this.#fence || (fence === this.#fence && number > this.#number)
   }
 
   /** A message of another server. False: something before it is missing. */
