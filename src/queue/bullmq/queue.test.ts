@@ -97,9 +97,13 @@ describe('the BullMQ queue', () => {
     queue.ring('hung')
     await seen('hung')
     expect(Date.now() - since).toBeLessThan(2_000)
+    for (let n = 0; n < 5_000; n++) queue.ring(`t${n}`)
+    await seen('t0', 't4999') // without giving them all to Redis first
     redis.resume()
+    await sleep(200)
     queue.ring('after')
     await seen('after')
+    expect(looks.filter((one) => one === 't4999')).toHaveLength(1)
   })
 
   test('goes on after a flush', async () => {

@@ -1,6 +1,12 @@
-import type { Job, Queue as Jobs, Worker } from 'bullmq'
+import type { Job, Queue as Jobs, JobsOptions, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
-import { closeRedis, connectRedis, isReady, type RedisLog } from '../../bus/redis/connection.ts'
+import {
+  closeRedis,
+  connectRedis,
+  isReady,
+  type RedisLog,
+  watchRedis,
+} from '../../bus/redis/connection.ts'
 import { keyOf } from '../../bus/redis/keys.ts'
 import type { Queue } from '../../core/store.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
@@ -25,9 +31,18 @@ interface Look {
   threadId: string
 }
 
-/** Milliseconds after which a ring that Redis has not taken is heard here instead. */
+/** A job that Redis has not taken yet. */
+interface Sending {
+  since: number
+  /** Rings that came meanwhile. */
+  again: (() => void) | undefined
+  /** Does it here. */
+  heard: () => void
+}
+
+/** Milliseconds after which a job that Redis has not taken is done here instead. */
 const patience = 500
-/** Rings on their way to Redis; more are heard here. */
+/** Jobs on their way to Redis; more are heard here. */
 const inFlightLimit = 1_000
 /** Milliseconds for which a thread that was rung is not put in line again, until it is looked at. */
 const oneRing = 10_000
@@ -59,8 +74,9 @@ export async function bullmqQueue(options: BullmqQueueOptions): Promise<BullmqQu
   const shared = { connection: redis, prefix }
   const here = localQueue(clock)
   const looks = gate()
-  /** Rings that Redis has not taken yet, and whether there was another meanwhile. */
-  const sending = new Map<string, { at: number; again: boolean }>()
+  const sending = new Map<string, Sending>()
+  /** Jobs done here because Redis took too long; until it has answered, it counts as away. */
+  let late = 0
   const closed = new AbortController()
   let jobs: Jobs<Look> | undefined
 
@@ -77,44 +93,50 @@ export async function bullmqQueue(options: BullmqQueueOptions): Promise<BullmqQu
   redis.on('ready', open)
   if (isReady(redis)) open()
 
-  const add = async (threadId: string, more: { delay?: number; jobId?: string }) => {
-    if (!jobs || !isReady(redis)) throw new Error('Redis is away')
-    const deduplication = { id: keyOf(threadId), ttl: oneRing }
-    await jobs.add('look', { threadId }, more.jobId ? more : { ...more, deduplication })
-  }
-
-  function ring(threadId: string): void {
-    const under = sending.get(threadId)
-    if (under) {
-      under.again = true
+  /** Gives a job to Redis; `heard` does it here if that cannot be, or takes too long. */
+  function send(key: string, threadId: string, more: JobsOptions, heard: () => void): void {
+    if (!jobs || !isReady(redis) || late > 0 || sending.size >= inFlightLimit) {
+      heard()
       return
     }
-    if (!isReady(redis) || sending.size >= inFlightLimit) {
-      here.ring(threadId)
-      return
+    const one: Sending = { since: clock.monotonic(), again: undefined, heard }
+    sending.set(key, one)
+    const done = (taken: boolean) => {
+      if (sending.get(key) !== one) {
+        late--
+        return
+      }
+      sending.delete(key)
+      if (!taken) heard()
+      else one.again?.()
     }
-    const one = { at: clock.monotonic(), again: false }
-    sending.set(threadId, one)
-    const sent = (taken: boolean) => {
-      const late = sending.get(threadId) !== one
-      if (!late) sending.delete(threadId)
-      if (!taken) here.ring(threadId)
-      else if (one.again && !late) ring(threadId)
-    }
-    add(threadId, {}).then(
-      () => sent(true),
-      () => sent(false),
+    jobs.add('look', { threadId }, more).then(
+      () => done(true),
+      () => done(false),
     )
   }
 
-  /** Rings that Redis takes too long for are heard here; should it take them yet, no harm is done. */
+  function ring(threadId: string): void {
+    const key = keyOf(threadId)
+    const under = sending.get(key)
+    if (under) under.again = () => ring(threadId)
+    else {
+      const deduplication = { id: key, ttl: oneRing }
+      send(key, threadId, { deduplication }, () => here.ring(threadId))
+    }
+  }
+
+  /** What Redis takes too long for is heard here; should it take it yet, no harm is done. */
   async function watch(): Promise<void> {
+    const check = watchRedis(redis, clock.monotonic)
     for (;;) {
       await clock.sleep(patience, closed.signal)
-      for (const [threadId, { at }] of sending) {
-        if (clock.monotonic() - at < patience) continue
-        sending.delete(threadId)
-        here.ring(threadId)
+      check()
+      for (const [key, { since, heard }] of sending) {
+        if (clock.monotonic() - since < patience) continue
+        sending.delete(key)
+        late++
+        heard()
       }
     }
   }
@@ -128,7 +150,8 @@ export async function bullmqQueue(options: BullmqQueueOptions): Promise<BullmqQu
       const delay = time - clock.now()
       if (delay <= 0) return ring(threadId)
       const jobId = `${keyOf(threadId)}@${time}`
-      add(threadId, { delay, jobId }).catch(() => here.ringAt(threadId, at))
+      if (sending.has(jobId)) return
+      send(jobId, threadId, { delay, jobId }, () => here.ringAt(threadId, at))
     },
 
     async serve(worker, signal) {
