@@ -13,7 +13,7 @@ import type { RetryRule } from './retry.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus } from './state.ts'
-import type { Bus, Page, Queue, Store, ThreadName, ThreadRow } from './store.ts'
+import type { Bus, Page, Queue, Slots, Store, ThreadName, ThreadRow } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
 import { type Log, Worker } from './worker.ts'
@@ -32,6 +32,8 @@ export interface RuntimeOptions {
   retry?: Partial<RetryRule>
   /** Legs driven at once by this server, and calls of one step made at once. */
   maxLegs?: number
+  /** Limits legs of all servers together. */
+  slots?: Slots
   parallelCalls?: number
   leaseTtl?: number
   sweepEvery?: number
@@ -90,6 +92,7 @@ export function createRuntime(options: RuntimeOptions) {
     serverId,
     leaseTtl,
     maxLegs: options.maxLegs ?? 256,
+    ...(options.slots && { slots: options.slots }),
     ...(options.spool && { spool: options.spool }),
     heartbeat: beat,
     closing: closing.signal,

@@ -155,3 +155,13 @@ export interface Queue {
   /** Calls the worker for each thread rung, one call per thread at a time, until aborted. */
   serve(worker: (threadId: string) => Promise<void>, signal: AbortSignal): Promise<void>
 }
+
+/**
+ * Room for legs: how many are driven at once by all servers together, and for one tenant. A limit on
+ * load, not a promise: nothing is wrong when there are more for a moment.
+ */
+export interface Slots {
+  /** A place for a leg on this server, to be given back; undefined when there is none now. The
+   *  same leg has the same place. Does not throw. */
+  take(tenant: string, legId: string): Promise<(() => void) | undefined>
+}
