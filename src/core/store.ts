@@ -165,3 +165,16 @@ export interface Slots {
    *  same leg has the same place. Does not throw. */
   take(tenant: string, legId: string): Promise<(() => void) | undefined>
 }
+
+/**
+ * Keeps values for a while, under the thread's key. It may forget at any time, and nothing is lost
+ * with it: what is kept here is made again from the journal. Nothing of it throws.
+ */
+export interface Cache {
+  /** What was set, as JSON keeps it; undefined when it is not there, or not any more. */
+  get(key: string): Promise<unknown>
+  /** `ttl` in milliseconds, counted anew. */
+  set(key: string, value: unknown, ttl: number): Promise<void>
+  delete(key: string): Promise<void>
+  close(): Promise<void>
+}
