@@ -2,12 +2,13 @@ import { cpus, totalmem } from 'node:os'
 import { deltas } from './deltas.ts'
 import { held } from './held.ts'
 import { peer } from './peer.ts'
+import { redis } from './redis.ts'
 import { startup } from './startup.ts'
 import { steps50 } from './steps.ts'
 import { streams500 } from './streams.ts'
 
 /** `npm run bench` measures all; `npm run bench -- deltas` only that. Nothing here is a test. */
-const topics = { deltas, steps: steps50, startup, streams: streams500, peer, held }
+const topics = { deltas, steps: steps50, startup, streams: streams500, peer, held, redis }
 
 const asked = process.argv.slice(2)
 const unknown = asked.find((name) => !(name in topics))

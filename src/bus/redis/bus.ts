@@ -1,10 +1,9 @@
-import type { ChainableCommander } from 'ioredis'
 import type { Bus } from '../../core/store.ts'
 import { Tail } from '../../core/tail.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { closeRedis, connectRedis, isReady, type RedisLog, watchRedis } from './connection.ts'
 import { keyOf } from './keys.ts'
-import { Link, type News, type Port } from './link.ts'
+import { Link, type Port } from './link.ts'
 import { decode, type Message } from './messages.ts'
 
 export interface RedisBusOptions {
@@ -19,14 +18,39 @@ export interface RedisBusOptions {
   prefix?: string
 }
 
-/** Bytes on their way to Redis; when there are more, news waits and is told as a whole. */
-const inFlightLimit = 4 << 20
+/** Round trips under way after which even the end of a leg is not told: Redis hangs. */
+const flightLimit = 100
 /** Rings that wait; more are dropped, and the poll makes up for them. */
 const ringLimit = 10_000
 /** Messages that wait for a stream to be read; if there are more, it is read again. */
 const earlyLimit = 10_000
 /** Milliseconds after which the stream of an origin that went away is gone. */
 const expiry = 300_000
+
+/**
+ * All that a server has to say after a turn. Ids only ever grow, so Redis itself refuses what an
+ * earlier driver says after a later one; what is added to a stream that is gone is not kept.
+ */
+const tellScript = `
+local results = {}
+for i, key in ipairs(KEYS) do
+  local at = 4 * i
+  local id, how, stored, live = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
+  local added = 'told'
+  if how == 'base' then
+    added = redis.pcall('XADD', key, 'MAXLEN', 1, id, 'm', stored)
+    if type(added) ~= 'table' then redis.call('PEXPIRE', key, ARGV[3]) end
+  elseif how == 'more' then
+    added = redis.pcall('XADD', key, 'NOMKSTREAM', id, 'm', stored)
+  end
+  redis.call('PUBLISH', key, live == '' and stored or live)
+  if not added then results[i] = 'absent'
+  elseif type(added) ~= 'table' then results[i] = 'told'
+  elseif string.find(added.err, 'equal or smaller') then results[i] = 'stale'
+  else results[i] = 'refused' end
+end
+if ARGV[2] ~= '' then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
+return results`
 
 /**
  * Tails and rings of many servers. Each thread's tail is a stream that begins with a base, for those
@@ -56,7 +80,8 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
   const refused = new Set<Link>()
   const rings = new Map<string, number>()
   let scheduled = false
-  let inFlight = 0
+  /** Round trips to Redis under way. While there is one, news waits and goes together with more. */
+  let flights = 0
   const closed = new AbortController()
 
   /** Also the channel. In braces, so that a cluster keeps a thread's things together. */
@@ -67,7 +92,7 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
   }
 
   function schedule(): void {
-    if (scheduled || closed.signal.aborted) return
+    if (scheduled || flights > 0 || closed.signal.aborted) return
     scheduled = true
     setImmediate(() => {
       scheduled = false
@@ -79,75 +104,52 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
 
   /** One round trip for all that happened in this turn. */
   function send(links: readonly Link[]): void {
-    if (!isReady(redis) || inFlight > inFlightLimit) {
+    if (!isReady(redis)) {
       for (const link of links) missed(link)
-      return // told when Redis is back, or has caught up
+      return // told when Redis is back
     }
-    const pipeline = redis.pipeline()
-    const answers: ((error: Error | null, result: unknown) => void)[] = []
-    let bytes = 0
+    const told: { link: Link; fence: number }[] = []
+    const keys: string[] = []
+    const words: string[] = []
     for (const link of links) {
       if (refused.has(link)) link.missed()
       const news = refused.has(link) ? undefined : link.take()
       if (!news) continue
-      bytes += news.live.length + (news.stored?.length ?? 0)
-      put(pipeline, link, news, answers)
+      const { fence, number, base, stored, live } = news
+      told.push({ link, fence })
+      keys.push(keyFor(link))
+      const how = stored === undefined ? 'tell' : base ? 'base' : 'more'
+      words.push(`${fence}-${number}`, how, stored ?? '', live === stored ? '' : live)
     }
-    if (rings.size > 0) {
-      const text = JSON.stringify([serverId, ...[...rings].flat()])
-      rings.clear()
-      bytes += text.length
-      pipeline.publish(ringChannel, text)
-    }
-    if (pipeline.length === 0) return
-    inFlight += bytes
-    const done = (results: [Error | null, unknown][] | null, lost?: Error) => {
-      inFlight -= bytes
-      for (const [i, answer] of answers.entries()) {
-        const [error, result] = results?.[i] ?? [lost ?? null, undefined]
-        answer(error, result)
-      }
+    const rung = rings.size > 0 ? JSON.stringify([serverId, ...[...rings].flat()]) : ''
+    rings.clear()
+    if (keys.length === 0 && rung === '') return
+    flights++
+    const done = (results: readonly unknown[]) => {
+      flights--
+      for (const [i, { link, fence }] of told.entries()) heardBack(link, fence, results[i])
       for (const link of unsent) waiting.add(link)
       unsent.clear()
       if (isReady(redis) && (waiting.size > 0 || rings.size > 0)) schedule()
     }
-    pipeline.exec().then(done, (error: Error) => done(null, error))
+    redis.eval(tellScript, keys.length, ...keys, ringChannel, rung, expiry, ...words).then(
+      (results) => done(results as unknown[]),
+      () => done([]),
+    )
+  }
+
+  function heardBack(link: Link, fence: number, result: unknown): void {
+    if (result === 'told' || link.tail.fence !== fence) return
+    if (result === 'stale') link.lose()
+    else {
+      missed(link)
+      if (result !== 'absent' && isReady(redis)) refused.add(link)
+    }
   }
 
   function missed(link: Link): void {
     link.missed()
     if (link.role === 'origin') unsent.add(link)
-  }
-
-  function put(
-    pipeline: ChainableCommander,
-    link: Link,
-    { fence, number, base, stored, live }: News,
-    answers: ((error: Error | null, result: unknown) => void)[],
-  ): void {
-    const key = keyFor(link)
-    // Ids only ever grow: Redis itself refuses what an earlier driver says after a later one.
-    const id = `${fence}-${number}`
-    if (stored !== undefined) {
-      if (base) pipeline.xadd(key, 'MAXLEN', 1, id, 'm', stored)
-      else pipeline.xadd(key, 'NOMKSTREAM', id, 'm', stored)
-      answers.push((error, result) => {
-        if (link.tail.fence !== fence) return
-        if (error?.message.includes('equal or smaller')) link.lose()
-        else if (result === null)
-          missed(link) // there is no such stream any more
-        else if (error) {
-          missed(link)
-          if (isReady(redis)) refused.add(link)
-        }
-      })
-    }
-    if (base) {
-      pipeline.pexpire(key, expiry)
-      answers.push(() => {})
-    }
-    pipeline.publish(key, live)
-    answers.push(() => {})
   }
 
   const port: Port = {
@@ -158,7 +160,7 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
     },
     flush(link) {
       waiting.delete(link)
-      send([link])
+      if (flights < flightLimit) send([link])
     },
     follow(link) {
       origins.delete(link)

@@ -26,6 +26,8 @@ export interface News {
   live: string
 }
 
+/** Changes that wait to be told, with their pieces; instead of more, the whole tail is told. */
+const waitLimit = 5_000
 /** Characters of a tail kept in Redis; more are only told to those who listen. */
 const storeLimit = 8 << 20
 /** A base with more characters is not told to those who listen: they look, if they need it. */
@@ -50,6 +52,7 @@ export class Link implements TailLink, TailListener {
   /** What was not told yet: all of it, or these changes and the pieces from `#told` on. */
   #whole = false
   #changes: Change[] = []
+  #waiting = 0
   #told = 0
   /** How much the stream has: pieces and messages, and characters. */
   #streamed = 0
@@ -128,6 +131,7 @@ export class Link implements TailLink, TailListener {
     if (!this.#whole) {
       this.#collect()
       this.#changes.push({ type: 'rebase', seq: this.tail.seq, kept: keptOf(kept, pieces.length) })
+      if (this.#waiting > waitLimit) this.missed()
     }
     this.#keep(kept, pieces.length)
     this.#told = kept.length
@@ -137,6 +141,7 @@ export class Link implements TailLink, TailListener {
   missed(): void {
     this.#whole = true
     this.#changes = []
+    this.#waiting = 0
   }
 
   /** Somebody needs the whole tail and does not find it. */
@@ -154,6 +159,7 @@ export class Link implements TailLink, TailListener {
     const changes = this.#changes
     if (changes.length === 0) return undefined
     this.#changes = []
+    this.#waiting = 0
     const live = encode({ fence: this.#fence, number: ++this.#number, changes })
     const { pieces } = this.tail
     // A new base is worth it when it is no longer than what it takes the place of.
@@ -275,6 +281,7 @@ export class Link implements TailLink, TailListener {
   #collect(): void {
     const pieces = this.tail.pieces.slice(this.#told)
     this.#told = this.tail.pieces.length
+    this.#waiting += pieces.length + 1
     if (pieces.length > 0) this.#changes.push({ type: 'pieces', pieces })
   }
 
