@@ -95,8 +95,10 @@ describe('streams heal', () => {
     await stage.begin(2)
     write(10)
     await shown(stage, pages)
-    expect(said.filter((text) => text.startsWith('Redis is away'))).toHaveLength(6)
-    expect(said.filter((text) => text.startsWith('Redis is back'))).toHaveLength(6)
+    await vi.waitFor(() => {
+      expect(said.filter((text) => text.startsWith('Redis is away'))).toHaveLength(6)
+      expect(said.filter((text) => text.startsWith('Redis is back'))).toHaveLength(6)
+    })
   })
 
   test('after Redis hung, holding little meanwhile', async () => {

@@ -47,7 +47,7 @@ class Server {
 
   hear(count = 1): void {
     for (const text of this.ears?.splice(0, count) ?? [])
-      if (!this.link.hear(decode(text)!)) this.missing = true
+      if (this.link.hear(decode(text)!) === 'missing') this.missing = true
   }
 
   catchUp(): void {

@@ -184,25 +184,25 @@ export class Link implements TailLink, TailListener {
     return fence > this.#fence || (fence === this.#fence && number > this.#number)
   }
 
-  /** A message of another server. False: something before it is missing. */
-  hear({ fence, number, changes }: Message): boolean {
-    if (this.role !== 'replica' || fence < this.#fence) return true
+  /** A message of another server; `missing`: something before it is. */
+  hear({ fence, number, changes }: Message): 'applied' | 'ignored' | 'missing' {
+    if (this.role !== 'replica' || fence < this.#fence) return 'ignored'
     if (fence === this.#fence && number <= this.#number) {
       this.#know(number === this.#number)
-      return true
+      return 'ignored'
     }
     const whole = changes?.[0]?.type === 'base'
     const next = fence === this.#fence && number === this.#number + 1
     if (!changes || !(whole || next)) {
       this.#heard = { fence, number }
-      return false
+      return 'missing'
     }
     for (const change of changes) this.#apply(change, fence)
     this.#fence = fence
     this.#number = number
     this.#know(true)
     this.tail.wake()
-    return true
+    return 'applied'
   }
 
   #know(known: boolean): void {

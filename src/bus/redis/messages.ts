@@ -43,6 +43,16 @@ export function decode(text: string): Message | undefined {
   }
 }
 
+/** Nothing for what is not a list. */
+export function listOf(text: string): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : []
+  } catch {
+    return []
+  }
+}
+
 /** Pieces in a row of the same text share its names: `[kind, id, messageId, name, ...texts]`. */
 type Row = (string | null)[]
 type Packed =
