@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { bullmqQueue } from '../src/queue/bullmq/queue.ts'
 import { startRedis } from '../test/support/redis.ts'
 import type { Report, Task } from './redis-server.ts'
 import { median, ms, quantile, sleep, table, us } from './support.ts'
@@ -17,6 +18,7 @@ const cases: Case[] = [
   { label: '1 stream, 1 a turn', threads: 1, pieces: 20_000, burst: 1, repeats: 3 },
   { label: '50 streams, 1 a turn each', threads: 50, pieces: 1_000, burst: 1, repeats: 3 },
   { label: '50 streams, one every 5 ms', threads: 50, pieces: 400, burst: 0, repeats: 1 },
+  { label: '1 stream, one every 5 ms', threads: 1, pieces: 1_000, burst: 0, repeats: 1 },
 ]
 
 /** Deltas from the server that drives to others, by a real Redis; every server a process of its own. */
@@ -51,6 +53,7 @@ export async function redis(): Promise<void> {
     }
   }
   for (const child of [writer, ...readers]) child.disconnect()
+  const rings = await ringing(server.url)
   await server.stop()
   table(
     'Deltas from the driving server to readers on other servers, through Redis',
@@ -58,8 +61,32 @@ export async function redis(): Promise<void> {
     [
       'deltas/s: written until every reader had all; cpu: per delta, of the writer, of one reader, of',
       'Redis; late: from the push to the reader woken, where written as fast as can be mostly a queue.',
+      `A ring by BullMQ is looked at by another server after ${rings}.`,
     ],
   )
+}
+
+/** From a ring on one server to the look on another. */
+async function ringing(url: string): Promise<string> {
+  const log = { info: () => {}, warn: () => {} }
+  const [here, there] = [await bullmqQueue({ url, log }), await bullmqQueue({ url, log })]
+  const stop = new AbortController()
+  let looked = () => {}
+  const served = there.serve(async () => looked(), stop.signal)
+  const late: number[] = []
+  for (let n = 0; n < 600; n++) {
+    const since = performance.now()
+    await new Promise<void>((resolve) => {
+      looked = resolve
+      here.ring(`thread_${n}`)
+    })
+    if (n >= 100) late.push(performance.now() - since)
+    await sleep(2)
+  }
+  stop.abort()
+  await served
+  await Promise.all([here.close(), there.close()])
+  return `${ms(quantile(late, 0.5))} (p50), ${ms(quantile(late, 0.99))} (p99)`
 }
 
 async function play(writer: ChildProcess, readers: readonly ChildProcess[], task: Task) {

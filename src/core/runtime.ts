@@ -113,7 +113,10 @@ export function createRuntime(options: RuntimeOptions) {
   /** The caller's thread, warm. Another user's id is simply not there (I10). */
   async function find(caller: Caller, clientId: string): Promise<Thread | undefined> {
     const threadId = await store.locate(nameOf(caller, clientId))
-    return threadId === undefined ? undefined : await threads.warm(threadId)
+    if (threadId === undefined) return undefined
+    const thread = await threads.warm(threadId)
+    if (bus.shared) await thread.sync()
+    return thread
   }
 
   async function open(caller: Caller, clientId: string): Promise<Thread> {
@@ -150,6 +153,12 @@ export function createRuntime(options: RuntimeOptions) {
     }
   }
 
+  /** The thread was erased: its readers leave, and its id may be another's. */
+  function forget(thread: Thread): void {
+    threads.drop(thread.threadId)
+    thread.close()
+  }
+
   function agentName(name: string | undefined): string {
     if (name === undefined) return options.agents[0]!.agent.name
     return (setups.get(name) ?? missing(name)).agent.name
@@ -157,7 +166,7 @@ export function createRuntime(options: RuntimeOptions) {
 
   async function upToDate(caller: Caller, clientId: string) {
     const thread = await open(caller, clientId)
-    await thread.sync()
+    if (!bus.shared) await thread.sync()
     return thread
   }
 
@@ -283,12 +292,12 @@ export function createRuntime(options: RuntimeOptions) {
         const runId = thread.state.line.at(-1) ?? thread.state.active
         await cancel(thread, runId, newId, actorOf(caller)).catch(unlessEnded)
         queue.ring(thread.threadId)
-        if (runId === thread.state.active) await idle(thread, closing.signal)
+        if (runId === thread.state.active) await idle(thread, clock, closing.signal)
       }
       const expect = [{ fact: 'active', is: null }]
       await store.erase(thread.threadId, { expect })
-      threads.drop(thread.threadId)
-      thread.close()
+      forget(thread)
+      bus.ring(thread.threadId, -1)
     },
 
     async list(
@@ -320,7 +329,8 @@ export function createRuntime(options: RuntimeOptions) {
     async serve(): Promise<void> {
       const unlisten = bus.listen((threadId, seq) => {
         const thread = threads.peek(threadId)
-        if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
+        if (thread && seq < 0) forget(thread)
+        else if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
       })
       const served = queue.serve(async (threadId) => {
         try {
@@ -366,7 +376,15 @@ export function createRuntime(options: RuntimeOptions) {
 }
 
 /** Resolves when no run has the thread; whoever cancelled it knows that this is soon. */
-async function idle(thread: Thread, closing: AbortSignal): Promise<void> {
+async function idle(thread: Thread, clock: Clock, closing: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const syncing = async () => {
+    for (;;) {
+      await clock.sleep(1_000, over.signal)
+      await thread.sync().catch(() => {}) // it may end on another server, and nobody rings
+    }
+  }
+  syncing().catch(() => {})
   await new Promise<void>((resolve, reject) => {
     const look = () => {
       if (closing.aborted) reject(new RuntimeError('stopping', undefined, { retryAfter: 2 }))
@@ -378,7 +396,7 @@ async function idle(thread: Thread, closing: AbortSignal): Promise<void> {
     const unlisten = thread.listen(look)
     closing.addEventListener('abort', look)
     look()
-  })
+  }).finally(() => over.abort('over'))
 }
 
 function unlessEnded(error: unknown): void {

@@ -138,9 +138,11 @@ export interface Page<Row> {
 
 /** Carries the live tails and the news that a thread has new entries. */
 export interface Bus {
+  /** Other servers write to the same threads: what is warm here may be old. */
+  readonly shared?: boolean
   /** The thread's live tail, shared by its driver and its readers on this server. */
   tail(threadId: string): Tail
-  /** Tells every server that the thread has entries up to `seq`. */
+  /** Tells every server that the thread has entries up to `seq`; -1: that it is no more. */
   ring(threadId: string, seq: number): void
   /** Called for rings of other servers too. The listener must not throw. */
   listen(listener: (threadId: string, seq: number) => void): () => void

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { type Frame, transcript } from '../support/chats.ts'
-import { type Cluster, cluster } from '../support/cluster.ts'
+import { type Cluster, type ClusterServer, cluster } from '../support/cluster.ts'
 import { find, names, tools } from '../support/tools.ts'
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -44,11 +44,7 @@ function checkPieces(frames: readonly Frame[]): void {
 }
 
 test('a run that is started on one server is read on all of them, as it is written', async () => {
-  const [a, b, c] = all.servers as [
-    Cluster['servers'][0],
-    Cluster['servers'][0],
-    Cluster['servers'][0],
-  ]
+  const [a, b, c] = all.servers as [ClusterServer, ClusterServer, ClusterServer]
   for (const first of [a, b, c]) {
     const chat = `read-${all.servers.indexOf(first)}`
     const started = await first.start(chat, 'tell 150')
@@ -126,6 +122,31 @@ test('a stop from another server reaches the driver at once', async () => {
     expect(Date.now() - since).toBeLessThan(1_000)
     expect(find(rest, 'interaction_complete').status).toBe('CANCELLED')
   }
+})
+
+test('what one server has acknowledged, the others know, with or without Redis', async () => {
+  const [a, b, c] = all.servers as [ClusterServer, ClusterServer, ClusterServer]
+  await (await a.start('fresh', 'tell 1')).rest()
+  for (const one of [b, c]) expect((await one.chat('fresh')).interactions).toHaveLength(1)
+  all.redis.pause()
+  const stream = await a.start('fresh', 'tell 2')
+  await stream.frames.next()
+  for (const one of [b, c]) expect((await one.chat('fresh')).interactions).toHaveLength(2)
+  all.redis.resume()
+  await stream.rest()
+})
+
+test('a chat that is deleted on one server is gone from all, and so are its readers', async () => {
+  const [a, b, c] = all.servers as [ClusterServer, ClusterServer, ClusterServer]
+  const started = await a.start('gone', 'tell 5000')
+  const { value } = await started.frames.next()
+  const joined = await c.join('gone', (value as Frame).data.interaction_id)
+  await joined.until('answer_delta')
+  expect((await b.request('DELETE', '/chats/gone')).status).toBe(204)
+  await Promise.all([started.rest(), joined.rest()])
+  for (const one of all.servers) expect((await one.request('GET', '/chats/gone')).status).toBe(404)
+  const again = await (await c.start('gone', 'tell 3')).rest()
+  expect([...transcript(again).values()]).toEqual([wordsTo(3)])
 })
 
 test('there are never more legs than the cluster has room for', async () => {

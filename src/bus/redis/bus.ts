@@ -88,6 +88,7 @@ export async function redisBus(options: RedisBusOptions): Promise<Bus> {
   const looking = keepLooking().catch(() => {})
 
   return {
+    shared: true,
     // Held weakly: a tail lives as long as the thread's driver or a reader holds it.
     tail(threadId) {
       const known = tails.get(threadId)?.deref()
