@@ -13,7 +13,7 @@ export const piece = (id: string, text: string): Piece => ({ kind: 'text', id, t
 
 export const textsOf = ({ pieces }: Tail) => pieces.map(({ text }) => text).join('')
 
-const soon = { timeout: 5_000, interval: 2 }
+const soon = { timeout: 10_000, interval: 2 }
 
 /** What core relies on, with any number of servers. */
 export function busContract(name: string, open: () => Promise<OpenedBuses>): void {

@@ -7,7 +7,7 @@ export interface OpenedQueues {
   dispose(): Promise<void>
 }
 
-const soon = { timeout: 5_000, interval: 2 }
+const soon = { timeout: 10_000, interval: 2 }
 export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /** What core relies on, with any number of servers. */

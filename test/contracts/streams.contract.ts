@@ -54,7 +54,7 @@ export function streamsContract(name: string, servers: () => Bus[], numRuns: num
 }
 
 /** Every page shows all that was written. */
-export async function shown(stage: Stage, pages: readonly Page[], timeout = 5_000): Promise<void> {
+export async function shown(stage: Stage, pages: readonly Page[], timeout = 10_000): Promise<void> {
   await vi.waitFor(
     () => {
       for (const page of pages) {

@@ -9,7 +9,7 @@ import { type BullmqQueue, bullmqQueue } from './queue.ts'
 let redis: RedisServer
 let opened = 0
 const log = { info: () => {}, warn: () => {} }
-const soon = { timeout: 5_000, interval: 5 }
+const soon = { timeout: 10_000, interval: 5 }
 
 beforeAll(async () => {
   redis = await startRedis()
