@@ -4,6 +4,7 @@ import { graphql } from './graphql.ts'
 import { held } from './held.ts'
 import { peer } from './peer.ts'
 import { postgres } from './postgres.ts'
+import { redis } from './redis.ts'
 import { startup } from './startup.ts'
 import { steps50 } from './steps.ts'
 import { streams500 } from './streams.ts'
@@ -18,6 +19,7 @@ const topics = {
   graphql,
   held,
   postgres,
+  redis,
 }
 
 const asked = process.argv.slice(2)

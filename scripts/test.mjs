@@ -13,6 +13,7 @@ import { ensureSystem } from './system.mjs'
 const system = [
   { command: 'chromium', package: ['chromium', 'fonts-liberation'] },
   { command: 'initdb', package: 'postgresql' },
+  { command: 'redis-server', package: 'redis-server' },
 ]
 
 const checks = [

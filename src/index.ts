@@ -16,10 +16,11 @@ export {
   type Runtime,
   type RuntimeOptions,
 } from './core/runtime.ts'
-export type { Bus, Queue, Store } from './core/store.ts'
+export type { Bus, Cache, Queue, Slots, Store } from './core/store.ts'
 export { defineTool, type Tool, type ToolUse } from './core/tool.ts'
 export { demoModel } from './models/demo.ts'
 export { localQueue } from './queue/local/queue.ts'
+export { localSlots } from './queue/local/slots.ts'
 export { defineConfig, type Settings } from './settings.ts'
 export { fileStore } from './stores/file/store.ts'
 export { memoryStore } from './stores/memory/store.ts'

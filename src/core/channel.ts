@@ -59,12 +59,18 @@ export class Channel {
     if (this.#closed) return
     if (piece.kind !== 'output') this.#spoken.add(piece.messageId ?? piece.id)
     if (this.#news === 0) {
-      this.#leg.thread.tail.push(piece)
+      this.#push(piece)
       return
     }
     if (this.#waiting.length === 0) this.write()
     this.#waiting.at(-1)!.pieces.push(piece)
     this.#held++
+  }
+
+  #push(piece: Piece): void {
+    const { tail } = this.#leg.thread
+    // A driver that lost the thread and does not know it yet: others write there now.
+    if (tail.fence === this.#leg.lease.fence) tail.push(piece)
   }
 
   /** How much is written and not under way yet. */
@@ -194,7 +200,7 @@ export class Channel {
     this.#held -= one.pieces.length
     for (const piece of one.pieces) {
       const { id, messageId = id } = piece
-      if (!closed.has(id) && !closed.has(messageId)) this.#leg.thread.tail.push(piece)
+      if (!closed.has(id) && !closed.has(messageId)) this.#push(piece)
     }
     one.pieces = []
   }

@@ -59,13 +59,22 @@ export async function* follow(
   const leave = () => reader.wake()
   signal.addEventListener('abort', leave)
   let { seq, frames: skip } = from
+  let placed = false
   let again = false
-  const same = from.fence === tail.fence && from.seq === tail.seq
-  if (same && from.offset <= tail.pieces.length) reader.offset = from.offset
-  else if (from.offset > 0) again = from.fence === tail.fence
-  else again = from.returning === true && tail.carried > 0
+  // What another server writes, entries or tail, may not be here as far as the reader has been.
+  const place = () => {
+    if (placed || !tail.known || tail.seq !== thread.state.seq) return
+    if (tail.seq < from.seq || tail.fence < from.fence) return
+    const same = from.fence === tail.fence && from.seq === tail.seq
+    if (same && from.offset > tail.pieces.length) return
+    if (same) reader.offset = from.offset
+    else if (from.offset > 0) again = from.fence === tail.fence
+    else again = from.returning === true && tail.carried > 0
+    placed = true
+  }
   const more = () =>
-    seq < thread.state.seq || (tail.seq === seq && reader.offset < tail.pieces.length)
+    seq < thread.state.seq || (placed && tail.seq === seq && reader.offset < tail.pieces.length)
+  place()
   try {
     while (!signal.aborted && !thread.erased) {
       if (seq < thread.state.seq) {
@@ -80,7 +89,8 @@ export async function* follow(
         if (seq >= thread.state.seq) reader.shown.clear()
         continue
       }
-      if (again) {
+      place()
+      if (again && tail.seq === seq) {
         again = false
         const ids = [...tail.open()]
         if (ids.length > 0) yield { type: 'retract', seq, ids }

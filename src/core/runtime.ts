@@ -15,7 +15,7 @@ import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus } from './state.ts'
 import type { ThreadName, ThreadRow } from './store.ts'
-import { type Bus, gone, type Page, type Queue, type Store } from './store.ts'
+import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
 import { type Log, Worker } from './worker.ts'
@@ -34,6 +34,8 @@ export interface RuntimeOptions {
   retry?: Partial<RetryRule>
   /** Legs driven at once by this server, and calls of one step made at once. */
   maxLegs?: number
+  /** Limits legs of all servers together. */
+  slots?: Slots
   parallelCalls?: number
   leaseTtl?: number
   sweepEvery?: number
@@ -89,6 +91,7 @@ export function createRuntime(options: RuntimeOptions) {
     serverId,
     leaseTtl,
     maxLegs: options.maxLegs ?? 256,
+    ...(options.slots && { slots: options.slots }),
     ...(options.spool && { spool: options.spool }),
     heartbeat: beat,
     closing: closing.signal,
@@ -149,6 +152,12 @@ export function createRuntime(options: RuntimeOptions) {
     }
   }
 
+  /** The thread was erased: its readers leave, and its id may be another's. */
+  function forget(thread: Thread): void {
+    threads.drop(thread.threadId)
+    thread.close()
+  }
+
   function agentName(name: string | undefined): string {
     if (name === undefined) return options.agents[0]!.agent.name
     return (setups.get(name) ?? missing(name)).agent.name
@@ -156,7 +165,7 @@ export function createRuntime(options: RuntimeOptions) {
 
   async function upToDate(caller: Caller, clientId: string) {
     const thread = await open(caller, clientId)
-    await thread.sync()
+    if (!store.shared) await thread.sync()
     return thread
   }
 
@@ -262,12 +271,11 @@ export function createRuntime(options: RuntimeOptions) {
         const runId = thread.state.line.at(-1) ?? thread.state.active
         await cancel(thread, runId, newId, actorOf(caller)).catch(unlessEnded)
         queue.ring(thread.threadId)
-        if (runId === thread.state.active) await idle(thread, closing.signal)
+        if (runId === thread.state.active) await idle(thread, clock, closing.signal)
       }
       const expect = [{ fact: 'active', is: null }]
       await store.erase(thread.threadId, { expect })
-      threads.drop(thread.threadId)
-      thread.close()
+      forget(thread)
       bus.ring(thread.threadId, gone)
     },
 
@@ -300,10 +308,8 @@ export function createRuntime(options: RuntimeOptions) {
     async serve(): Promise<void> {
       const unlisten = bus.listen((threadId, seq) => {
         const thread = threads.peek(threadId)
-        if (thread && seq === gone) {
-          threads.drop(threadId)
-          thread.close()
-        } else if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
+        if (thread && seq === gone) forget(thread)
+        else if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
       })
       const served = queue.serve(async (threadId) => {
         try {
@@ -349,7 +355,15 @@ export function createRuntime(options: RuntimeOptions) {
 }
 
 /** Resolves when no run has the thread; whoever cancelled it knows that this is soon. */
-async function idle(thread: Thread, closing: AbortSignal): Promise<void> {
+async function idle(thread: Thread, clock: Clock, closing: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const syncing = async () => {
+    for (;;) {
+      await clock.sleep(1_000, over.signal)
+      await thread.sync().catch(() => {}) // it may end on another server, and nobody rings
+    }
+  }
+  syncing().catch(() => {})
   await new Promise<void>((resolve, reject) => {
     const look = () => {
       if (closing.aborted) reject(new RuntimeError('stopping', undefined, { retryAfter: 2 }))
@@ -361,7 +375,7 @@ async function idle(thread: Thread, closing: AbortSignal): Promise<void> {
     const unlisten = thread.listen(look)
     closing.addEventListener('abort', look)
     look()
-  })
+  }).finally(() => over.abort('over'))
 }
 
 function unlessEnded(error: unknown): void {

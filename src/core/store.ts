@@ -166,8 +166,8 @@ export interface Bus {
   close(): Promise<void>
 }
 
-/** The seq of a thread that is no more. */
-export const gone = Number.MAX_SAFE_INTEGER
+/** Rung for a thread that is no more. */
+export const gone = -1
 
 /** Rings doorbells: a job only says *look at thread T*. */
 export interface Queue {
@@ -176,4 +176,27 @@ export interface Queue {
   ringAt(threadId: string, at: number): void
   /** Calls the worker for each thread rung, one call per thread at a time, until aborted. */
   serve(worker: (threadId: string) => Promise<void>, signal: AbortSignal): Promise<void>
+}
+
+/**
+ * Room for legs: how many are driven at once by all servers together, and for one tenant. A limit on
+ * load, not a promise: nothing is wrong when there are more for a moment.
+ */
+export interface Slots {
+  /** A place for a leg on this server, to be given back; undefined when there is none now. The
+   *  same leg has the same place. Does not throw. */
+  take(tenant: string, legId: string): Promise<(() => void) | undefined>
+}
+
+/**
+ * Keeps values for a while, under the thread's key. It may forget at any time, and nothing is lost
+ * with it: what is kept here is made again from the journal. Nothing of it throws.
+ */
+export interface Cache {
+  /** What was set, as JSON keeps it; undefined when it is not there, or not any more. */
+  get(key: string): Promise<unknown>
+  /** `ttl` in milliseconds, counted anew. */
+  set(key: string, value: unknown, ttl: number): Promise<void>
+  delete(key: string): Promise<void>
+  close(): Promise<void>
 }

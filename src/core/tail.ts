@@ -16,14 +16,18 @@ export class Tail {
   readonly pieces: Piece[] = []
   /** The last text made of pieces, by dialect: readers that keep pace share it. */
   readonly made = new Map<string, Made>()
-  readonly #readers = new Set<TailReader>()
+  /** Where there are other servers: how the tail gets to them, and theirs here. */
+  link: TailLink | undefined
+  readonly #listeners = new Set<TailListener>()
+  #readers = 0
   #scheduled = false
 
-  /** A new driver: what an earlier one had not finished will never be. */
+  /** A new driver on this server: what an earlier one had not finished will never be. */
   begin(fence: number, runId: string, seq: number): void {
     this.fence = fence
     this.runId = runId
-    this.#rebase(seq, () => false)
+    this.rebase(seq, () => false)
+    this.link?.begin()
   }
 
   push(piece: Piece): void {
@@ -32,12 +36,16 @@ export class Tail {
   }
 
   /**
-   * Entries up to `seq` are durable. `closed` are the messages and calls that need no pieces any
-   * more; without it, all of them.
+   * Entries up to `seq` are durable; the last driver among their writers was `fence`. `closed` are
+   * the messages and calls that need no pieces any more; without it, all of them.
    */
-  commit(seq: number, closed?: ReadonlySet<string>): void {
+  commit(seq: number, closed?: ReadonlySet<string>, fence = 0): void {
+    if (this.link && !this.link.isWritten(fence)) {
+      this.wake() // it moves with what comes from where it is written; the entries are here
+      return
+    }
     if (seq <= this.seq) return
-    this.#rebase(
+    this.rebase(
       seq,
       ({ id, messageId }) =>
         closed !== undefined &&
@@ -45,6 +53,23 @@ export class Tail {
         (messageId === undefined || !closed.has(messageId)),
     )
     this.wake()
+    if (closed === undefined) this.link?.end()
+  }
+
+  /** The pieces since `seq`, and those older ones that stay open. */
+  rebase(seq: number, open: (piece: Piece) => boolean): void {
+    this.seq = seq
+    for (const listener of this.#listeners) listener.rebase(this.pieces, open)
+    let kept = 0
+    for (const piece of this.pieces) if (open(piece)) this.pieces[kept++] = piece
+    this.pieces.length = kept
+    this.carried = kept
+    this.made.clear()
+  }
+
+  /** False while the tail is another server's and what is written there is not known here yet. */
+  get known(): boolean {
+    return this.link?.known ?? true
   }
 
   /** What is being written now. */
@@ -53,13 +78,27 @@ export class Tail {
   }
 
   reader(): TailReader {
-    const reader = new TailReader(this, () => this.#readers.delete(reader))
-    this.#readers.add(reader)
+    const reader = new TailReader(this, () => {
+      if (!this.detach(reader)) return
+      this.#readers--
+      this.link?.read()
+    })
+    this.attach(reader)
+    this.#readers++
+    this.link?.read()
     return reader
   }
 
+  attach(listener: TailListener): void {
+    this.#listeners.add(listener)
+  }
+
+  detach(listener: TailListener): boolean {
+    return this.#listeners.delete(listener)
+  }
+
   get readers(): number {
-    return this.#readers.size
+    return this.#readers
   }
 
   /**
@@ -67,23 +106,35 @@ export class Tail {
    * who keeps pace has every piece before the message is durable and its pieces go.
    */
   wake(): void {
-    if (this.#scheduled || this.#readers.size === 0) return
+    if (this.#scheduled || this.#listeners.size === 0) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      for (const reader of this.#readers) reader.wake()
+      for (const listener of this.#listeners) listener.wake()
     })
   }
+}
 
-  #rebase(seq: number, open: (piece: Piece) => boolean): void {
-    for (const reader of this.#readers) reader.rebase(this.pieces, open)
-    let kept = 0
-    for (const piece of this.pieces) if (open(piece)) this.pieces[kept++] = piece
-    this.pieces.length = kept
-    this.carried = kept
-    this.made.clear()
-    this.seq = seq
-  }
+/** Told of what happens to a tail. */
+export interface TailListener {
+  /** There is something new; called once per turn of the event loop. */
+  wake(): void
+  /** The tail starts anew after `tail.seq`: of these pieces, those that are `open` stay. */
+  rebase(pieces: readonly Piece[], open: (piece: Piece) => boolean): void
+}
+
+/** What a bus of many servers does with a tail. */
+export interface TailLink {
+  /** See `Tail.known`. */
+  readonly known: boolean
+  /** A driver on this server has begun: the tail is written here from now on. */
+  begin(): void
+  /** The leg is over: the next may be driven elsewhere. */
+  end(): void
+  /** Whether the tail is still written here, now that there are entries of the driver `fence`. */
+  isWritten(fence: number): boolean
+  /** `tail.readers` has changed. */
+  read(): void
 }
 
 /** Messages and calls that need no pieces any more once these are durable. */
@@ -113,7 +164,7 @@ export interface Made {
 }
 
 /** A reader's place in the tail, and how much it was shown of what is still open. */
-export class TailReader {
+export class TailReader implements TailListener {
   readonly tail: Tail
   /** Pieces taken since `tail.seq`. */
   offset = 0

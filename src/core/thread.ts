@@ -148,7 +148,8 @@ export class Thread {
     const closed = closedBy(last)
     // A run that ends while it waits in line leaves the tail of the one that speaks alone.
     const ends = last.some((entry) => endsLeg(entry) && entry.runId === this.tail.runId)
-    this.tail.commit(this.state.seq, ends ? undefined : closed)
+    const fence = Math.max(0, ...last.map((entry) => entry.fence))
+    this.tail.commit(this.state.seq, ends ? undefined : closed, fence)
   }
 
   async #inTime(written: Promise<Entry[]>, drafts: readonly Draft[]): Promise<Entry[]> {

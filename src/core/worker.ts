@@ -11,13 +11,14 @@ import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import type { RunSecrets } from './secrets.ts'
 import { ended, type Run } from './state.ts'
-import type { Expectation } from './store.ts'
+import type { Expectation, Slots } from './store.ts'
 import { decide, isLost, type Surroundings, type Thread } from './thread.ts'
 
 export interface WorkerSetup extends Surroundings {
   serverId: string
   leaseTtl: number
   maxLegs: number
+  slots?: Slots
   spool?: Spool
   heartbeat: Heartbeat
   closing: AbortSignal
@@ -36,6 +37,9 @@ export interface Log {
   error(about: object, message: string): void
 }
 
+/** Threads that wait for room and are remembered; the others are looked at again in a while. */
+const waitingLimit = 10_000
+
 /** Taken up this often after crashes without getting anywhere, a run is ended. */
 const recoveryLimit = 10
 
@@ -43,6 +47,9 @@ const recoveryLimit = 10
 export class Worker {
   readonly #setup: WorkerSetup
   readonly #driving = new Map<string, { done: Promise<void>; leg?: Leg }>()
+  /** Threads for whose legs there was no room, the longest wait first. */
+  readonly #waiting = new Set<string>()
+  #places = 0
 
   constructor(setup: WorkerSetup) {
     this.#setup = setup
@@ -54,31 +61,84 @@ export class Worker {
 
   /** Does what the thread needs now; legs go on in the background. Gives the next time to look. */
   async look(threadId: string): Promise<number | undefined> {
-    const { clock, newId, maxLegs, closing, log, store, serverId, leaseTtl, heartbeat } =
-      this.#setup
+    const { clock, newId, closing, log, heartbeat } = this.#setup
     const thread = await this.#setup.open(threadId)
     await thread.sync()
     await expire(thread, clock.now(), newId)
     await this.#overdue(thread)
     const { state } = thread
+    this.#waiting.delete(threadId)
     if (state.leg !== null && !this.#driving.has(threadId)) {
-      if (this.#driving.size >= maxLegs || closing.aborted) return clock.now() + 1_000
-      const claimed = await store.claim(threadId, serverId, leaseTtl)
-      if (!claimed) return clock.now() + leaseTtl
+      if (closing.aborted) return clock.now() + 1_000
+      const taken = await this.#take(thread, state.leg)
+      if ('again' in taken) return taken.again
+      const { fence, leave } = taken
       const before = state.seq
-      const done = this.#drive(thread, heartbeat.lease(claimed.fence))
+      const done = this.#drive(thread, heartbeat.lease(fence))
         .catch((error: unknown) => {
           if (isLost(error)) log.warn({ threadId }, 'another driver took the thread')
           else log.error({ threadId, err: error }, 'leg failed to be driven')
         })
         .finally(() => {
           this.#driving.delete(threadId)
+          leave()
           // A leg may have been queued while this one was ending. What got nowhere waits a while.
           this.#setup.ring(threadId, state.seq > before ? undefined : clock.now() + 1_000)
+          this.#next()
         })
       this.#driving.set(threadId, { done })
     }
     return nextLook(thread)
+  }
+
+  /** The lease, and room to drive; or when to look again. */
+  async #take(
+    thread: Thread,
+    legId: string,
+  ): Promise<{ fence: number; leave: () => void } | { again: number }> {
+    const { store, clock, serverId, leaseTtl } = this.#setup
+    const { threadId, state } = thread
+    // A leg that has begun is most likely being driven: whether it is, the lease knows.
+    const begun = state.runs.get(state.active ?? '')?.status !== 'queued'
+    let leave = begun ? undefined : await this.#room(thread, legId)
+    if (!begun && !leave) return { again: clock.now() + 1_000 }
+    try {
+      const claimed = await store.claim(threadId, serverId, leaseTtl)
+      if (claimed) leave ??= await this.#room(thread, legId)
+      if (claimed && leave) return { fence: claimed.fence, leave }
+      if (claimed) await store.release(threadId, claimed.fence)
+      leave?.()
+      return { again: clock.now() + (claimed ? 1_000 : leaseTtl) }
+    } catch (error) {
+      leave?.()
+      throw error
+    }
+  }
+
+  /** Room for a leg, here and in all; without it, the thread waits until there may be. */
+  async #room({ threadId, state }: Thread, legId: string): Promise<(() => void) | undefined> {
+    const { maxLegs, slots } = this.#setup
+    if (this.#places < maxLegs) {
+      this.#places++ // before asking: others ask meanwhile
+      const leave = slots ? await slots.take(state.tenant, legId) : () => {}
+      if (leave)
+        return () => {
+          this.#places--
+          leave()
+        }
+      this.#places--
+    }
+    if (this.#waiting.size < waitingLimit) this.#waiting.add(threadId)
+    return undefined
+  }
+
+  /** There is room again. */
+  #next(): void {
+    for (const threadId of this.#waiting) {
+      this.#waiting.delete(threadId)
+      this.#setup.ring(threadId)
+      return
+    }
   }
 
   /** Hands over what is being driven: each leg stops where it can be taken up by another server. */

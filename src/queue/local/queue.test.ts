@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import { queueContract } from '../../../test/contracts/queue.contract.ts'
 import { fakeClock } from '../../../test/support/clock.ts'
+import { systemClock } from '../../lib/clock.ts'
 import { localQueue } from './queue.ts'
+
+queueContract('the local', async () => {
+  const queue = localQueue(systemClock)
+  return { servers: [queue, queue], dispose: async () => {} }
+})
 
 describe('the local queue', () => {
   test('looks at a thread once for many rings, and again if it rings meanwhile', async () => {

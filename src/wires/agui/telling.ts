@@ -69,7 +69,8 @@ export class Telling {
   join(): string[] {
     const { tail, state } = this.#thread
     const events: string[] = []
-    for (const piece of tail.pieces) {
+    // Pieces of another server may be ahead of the entries here, or behind: then they come later.
+    for (const piece of tail.seq === state.seq ? tail.pieces : []) {
       events.push(...this.#opened.start(piece))
       this.#opened.count(piece)
     }

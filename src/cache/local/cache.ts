@@ -1,0 +1,65 @@
+import type { Cache } from '../../core/store.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
+
+export interface LocalCacheOptions {
+  clock?: Clock
+  log: { info(about: object, message: string): void }
+  /** Values kept at most; the one set longest ago goes first. */
+  limit?: number
+  /** Milliseconds between two looks for what is over. */
+  sweepEvery?: number
+}
+
+/** Values in memory: the cache of a single server. */
+export function localCache(options: LocalCacheOptions): Cache {
+  const { clock = systemClock, log, limit = 10_000, sweepEvery = 60_000 } = options
+  /** In the order in which they were set. As text, so that nobody changes what another was given. */
+  const kept = new Map<string, { until: number; text: string }>()
+  const closed = new AbortController()
+
+  async function sweep(): Promise<void> {
+    for (;;) {
+      await clock.sleep(sweepEvery, closed.signal)
+      const now = clock.now()
+      let evicted = 0
+      for (const [key, { until }] of kept) {
+        if (until <= now && kept.delete(key)) evicted++
+      }
+      if (evicted > 0) log.info({ evicted, kept: kept.size }, 'sessions evicted')
+    }
+  }
+  sweep().catch(() => {})
+
+  return {
+    async get(key) {
+      const one = kept.get(key)
+      return one && one.until > clock.now() ? (JSON.parse(one.text) as unknown) : undefined
+    },
+    async set(key, value, ttl) {
+      const text = textOf(value)
+      kept.delete(key)
+      if (text === undefined) return
+      kept.set(key, { until: clock.now() + ttl, text })
+      for (const oldest of kept.keys()) {
+        if (kept.size <= limit) break
+        kept.delete(oldest)
+      }
+    },
+    async delete(key) {
+      kept.delete(key)
+    },
+    async close() {
+      closed.abort('closed')
+      kept.clear()
+    },
+  }
+}
+
+/** Undefined for what JSON cannot hold. */
+export function textOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
+}
