@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { serve } from '@hono/node-server'
 import { pino } from 'pino'
 import { toolLoop } from './agents/tool-loop/agent.ts'
-import { localBus } from './bus/local/bus.ts'
 import type { Config } from './config.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
 import { defaultPolicy } from './core/policy.ts'
@@ -12,10 +11,11 @@ import { createRuntime } from './core/runtime.ts'
 import type { Clock } from './lib/clock.ts'
 import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
+import { newId } from './lib/ids.ts'
 import { fileSpool } from './lib/spool.ts'
 import { demoModel } from './models/demo.ts'
+import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
-import { localQueue } from './queue/local/queue.ts'
 import { createServer } from './server.ts'
 import type { Settings } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
@@ -32,10 +32,14 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const log = pino({ level: config.logLevel })
   const crash = crashAt(config.crash)
   const store = await openStore(config, { clock, log, crash })
+  // Of this process alone: whoever comes after it must not be taken for it.
+  const serverId = newId('server')
+  const around = { store, serverId, clock, log }
+  const { close: closeLinks, ...linked } = await openLinks(config, around)
   const runtime = createRuntime({
     store,
-    bus: localBus(),
-    queue: localQueue(clock),
+    ...linked,
+    serverId,
     agents: agentsOf(config, settings, clock),
     log,
     clock,
@@ -85,6 +89,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
       for (const closer of closers) closer()
       await runtime.stop(config.drain)
       await served
+      await closeLinks()
       await store.close()
     },
   }

@@ -11,12 +11,16 @@ export interface Config {
   spool: string
   /** Where Postgres is; without it the store is files in `data`. */
   database: { url: string; schema: string; connections: number } | undefined
+  /** Where Redis is; without it, tails and doorbells are this process's own. */
+  redis: string | undefined
   logLevel: string
   /** A file that exports agents, tools and policy. */
   configFile: string | undefined
   apiKeys: ReadonlyMap<string, Omit<Caller, 'wire'>>
   bodyLimit: number
   maxLegs: number
+  /** Legs at once, of all servers together and of one tenant. */
+  legLimits: { total?: number; perTenant?: number }
   leaseTtl: number
   drain: number
   demoDelay: number
@@ -51,11 +55,17 @@ const schema = z.object({
     .optional(),
   HANDRAIL_DATABASE_SCHEMA: z.string().min(1).max(63).default('handrail'),
   HANDRAIL_DATABASE_CONNECTIONS: whole(10, 2),
+  REDIS_URL: z
+    .string()
+    .regex(/^rediss?:\/\//, 'must look like redis://user:password@host:6379')
+    .optional(),
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   HANDRAIL_CONFIG: z.string().min(1).optional(),
   HANDRAIL_API_KEYS: z.string().default(''),
   HANDRAIL_MAX_BODY: whole(4 * 1024 * 1024, 1),
   HANDRAIL_MAX_LEGS: whole(256, 1),
+  HANDRAIL_TOTAL_LEGS: whole(0, 1).optional(),
+  HANDRAIL_TENANT_LEGS: whole(0, 1).optional(),
   HANDRAIL_LEASE_MS: whole(15_000, 100),
   HANDRAIL_DRAIN_MS: whole(5_000),
   HANDRAIL_DEMO_DELAY_MS: whole(15),
@@ -100,11 +110,16 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     data: resolve(read.HANDRAIL_DATA),
     spool: read.HANDRAIL_SPOOL ?? join(tmpdir(), 'handrail-spool'),
     database: read.DATABASE_URL === undefined ? undefined : databaseOf(read.DATABASE_URL, read),
+    redis: read.REDIS_URL,
     logLevel: read.LOG_LEVEL,
     configFile: read.HANDRAIL_CONFIG,
     apiKeys,
     bodyLimit: read.HANDRAIL_MAX_BODY,
     maxLegs: read.HANDRAIL_MAX_LEGS,
+    legLimits: {
+      ...(read.HANDRAIL_TOTAL_LEGS !== undefined && { total: read.HANDRAIL_TOTAL_LEGS }),
+      ...(read.HANDRAIL_TENANT_LEGS !== undefined && { perTenant: read.HANDRAIL_TENANT_LEGS }),
+    },
     leaseTtl: read.HANDRAIL_LEASE_MS,
     drain: read.HANDRAIL_DRAIN_MS,
     demoDelay: read.HANDRAIL_DEMO_DELAY_MS,

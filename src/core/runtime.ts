@@ -98,9 +98,17 @@ export function createRuntime(options: RuntimeOptions) {
     secrets,
     agent: (name) => setups.get(name) ?? absent(name),
     open: (threadId) => threads.warm(threadId),
-    ring: (threadId, at) => (at === undefined ? queue.ring(threadId) : queue.ringAt(threadId, at)),
+    ring: (threadId, at) => (at === undefined ? ring(threadId) : queue.ringAt(threadId, at)),
     log,
   })
+
+  /**
+   * Work is done where it comes in, while there is room: its reader and its secrets are here, and what
+   * is written goes to them without a detour.
+   */
+  function ring(threadId: string): void {
+    queue.ring(threadId, worker.hasRoom)
+  }
 
   const nameOf = ({ tenant, user }: Caller, clientId: string): ThreadName => ({
     tenant,
@@ -196,7 +204,7 @@ export function createRuntime(options: RuntimeOptions) {
         return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
       })
       if (brought && result.fresh) secrets.keep(result.runId, brought.secrets)
-      queue.ring(thread.threadId)
+      ring(thread.threadId)
       return { thread, ...result }
     },
 
@@ -234,21 +242,21 @@ export function createRuntime(options: RuntimeOptions) {
         secrets.keep(active, splitSecrets(answering.options).secrets)
       const decider = { thread, tools: allTools, now: clock.now(), newId }
       const settled = await answer(decider, answering, actorOf(caller))
-      queue.ring(thread.threadId)
+      ring(thread.threadId)
       return { thread, settled }
     },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
       const thread = await upToDate(caller, clientId)
       const status = await cancel(thread, runId, newId, actorOf(caller))
-      queue.ring(thread.threadId)
+      ring(thread.threadId)
       return status
     },
 
     async retry(caller: Caller, clientId: string, runId: string) {
       const thread = await upToDate(caller, clientId)
       await retry(thread, runId, newId, actorOf(caller))
-      queue.ring(thread.threadId)
+      ring(thread.threadId)
       return thread
     },
 
@@ -270,7 +278,7 @@ export function createRuntime(options: RuntimeOptions) {
       while (thread.state.active !== null) {
         const runId = thread.state.line.at(-1) ?? thread.state.active
         await cancel(thread, runId, newId, actorOf(caller)).catch(unlessEnded)
-        queue.ring(thread.threadId)
+        ring(thread.threadId)
         if (runId === thread.state.active) await idle(thread, clock, closing.signal)
       }
       const expect = [{ fact: 'active', is: null }]

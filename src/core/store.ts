@@ -171,7 +171,8 @@ export const gone = -1
 
 /** Rings doorbells: a job only says *look at thread T*. */
 export interface Queue {
-  ring(threadId: string): void
+  /** `near`: this server would rather look itself; another does if it cannot. */
+  ring(threadId: string, near?: boolean): void
   /** Rings at a time; a later call for the same thread may bring it forward. */
   ringAt(threadId: string, at: number): void
   /** Calls the worker for each thread rung, one call per thread at a time, until aborted. */

@@ -59,6 +59,11 @@ export class Worker {
     return this.#driving.size
   }
 
+  /** Whether this server can drive one more leg. */
+  get hasRoom(): boolean {
+    return this.#places < this.#setup.maxLegs && !this.#setup.closing.aborted
+  }
+
   /** Does what the thread needs now; legs go on in the background. Gives the next time to look. */
   async look(threadId: string): Promise<number | undefined> {
     const { clock, newId, closing, log, heartbeat } = this.#setup

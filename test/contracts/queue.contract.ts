@@ -47,6 +47,19 @@ export function queueContract(name: string, open: () => Promise<OpenedQueues>): 
       await vi.waitFor(() => expect([...looks].sort()).toEqual([...ids].sort()), soon)
     })
 
+    test('a near ring is heard where it rings', async () => {
+      const looks: string[] = []
+      const looker = (name: string) => async (threadId: string) => {
+        looks.push(`${threadId} by ${name}`)
+      }
+      serve(a, looker('a'))
+      if (b !== a) serve(b, looker('b'))
+      const name = b === a ? 'a' : 'b'
+      for (let n = 0; n < 20; n++) b.ring(`t${n}`, true)
+      const expected = Array.from({ length: 20 }, (_, n) => `t${n} by ${name}`)
+      await vi.waitFor(() => expect([...looks].sort()).toEqual(expected.sort()), soon)
+    })
+
     test('looks once for many rings, and again if it rings meanwhile', async () => {
       let looks = 0
       let finish = () => {}

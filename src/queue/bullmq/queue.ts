@@ -116,10 +116,11 @@ export async function bullmqQueue(options: BullmqQueueOptions): Promise<BullmqQu
     )
   }
 
-  function ring(threadId: string): void {
+  function ring(threadId: string, near = false): void {
     const key = keyOf(threadId)
     const under = sending.get(key)
-    if (under) under.again = () => ring(threadId)
+    if (near) here.ring(threadId)
+    else if (under) under.again = () => ring(threadId)
     else {
       const deduplication = { id: key, ttl: oneRing }
       send(key, threadId, { deduplication }, () => here.ring(threadId))
