@@ -26,6 +26,7 @@ import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
+import { workflowWire } from './wires/workflow/wire.ts'
 
 /** Picks one of each part: the only file that knows everyone. */
 export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
@@ -46,6 +47,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     crash,
     spool: fileSpool(config.spool),
     maxLegs: config.maxLegs,
+    viewTtl: config.sessionTtl,
     leaseTtl: config.leaseTtl,
     governor: config.governor,
     plainIds: config.apiKeys.size === 0,
@@ -59,6 +61,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const routes: Route[] = [
     ...chatsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
+    ...workflowWire({ runtime, basePaths, version: version() }),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { newId as freshId, type NewId } from '../lib/ids.ts'
+import { sharedAbort } from '../lib/signal.ts'
 import { type AgentEntry, absent, agentSetups, missing } from './agent-setups.ts'
 import { type Answering, answer } from './asks.ts'
 import { cancel } from './cancel.ts'
@@ -13,8 +14,8 @@ import type { RetryRule } from './retry.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
-import type { RunStatus } from './state.ts'
-import type { ThreadName, ThreadRow } from './store.ts'
+import type { RunStatus, ThreadState } from './state.ts'
+import type { Cache, ThreadName, ThreadRow } from './store.ts'
 import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
@@ -34,6 +35,9 @@ export interface RuntimeOptions {
   retry?: Partial<RetryRule>
   /** Legs driven at once by this server, and calls of one step made at once. */
   maxLegs?: number
+  /** Keeps what is made of threads, for this many milliseconds. */
+  cache?: Cache
+  viewTtl?: number
   /** Limits legs of all servers together. */
   slots?: Slots
   parallelCalls?: number
@@ -78,7 +82,7 @@ export function createRuntime(options: RuntimeOptions) {
   const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
   const around = { store, bus, clock, newId, crash }
   const threads = threadCache((threadId) => new Thread(threadId, around))
-  const closing = new AbortController()
+  const closing = sharedAbort()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const setups = agentSetups(options)
   const secrets = new RunSecrets()
@@ -283,13 +287,14 @@ export function createRuntime(options: RuntimeOptions) {
       }
       const expect = [{ fact: 'active', is: null }]
       await store.erase(thread.threadId, { expect })
+      await options.cache?.delete(thread.threadId)
       forget(thread)
       bus.ring(thread.threadId, gone)
     },
 
     async list(
       caller: Caller,
-      query: { limit: number; cursor?: string; archived?: boolean },
+      query: { limit: number; cursor?: string; archived?: boolean; active?: boolean },
     ): Promise<Page<ThreadRow>> {
       return await store.threads({ tenant: caller.tenant, owner: caller.user, ...query })
     },
@@ -307,6 +312,25 @@ export function createRuntime(options: RuntimeOptions) {
         if (!signal.aborted) log.warn({ agent, err: error }, 'a call outside of threads failed')
         throw error
       }
+    },
+
+    /** What is made of the thread as it is now; while the thread stays as it is, a cache may hold it. */
+    async view<T>(caller: Caller, clientId: string, make: (state: ThreadState) => T): Promise<T> {
+      const { cache } = options
+      const threadId = cache && (await store.locate(nameOf(caller, clientId)))
+      if (cache && threadId !== undefined) {
+        const kept = (await cache.get(threadId)) as { seq: number; value: T } | undefined
+        const since = kept && (await store.read(threadId, { after: kept.seq, limit: 1 }))
+        if (kept && since?.length === 0) return kept.value
+      }
+      const thread = await upToDate(caller, clientId)
+      const value = make(thread.state)
+      await cache?.set(
+        thread.threadId,
+        { seq: thread.state.seq, value },
+        options.viewTtl ?? 3_600_000,
+      )
+      return value
     },
 
     /** For files and inspectors: a thread by its key. */

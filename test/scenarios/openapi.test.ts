@@ -7,6 +7,7 @@ import { graphqlWire } from '../../src/wires/graphql/wire.ts'
 import type { Route } from '../../src/wires/http.ts'
 import { opsWire } from '../../src/wires/ops/wire.ts'
 import { Heartbeats } from '../../src/wires/sse.ts'
+import { workflowWire } from '../../src/wires/workflow/wire.ts'
 import { raw } from '../support/raw.ts'
 import { serve } from '../support/serve.ts'
 import { find, tools } from '../support/tools.ts'
@@ -45,6 +46,11 @@ const table: Route[] = [
     graphiql: true,
     publicKey: undefined,
     log: { info() {}, warn() {}, error() {} },
+  }),
+  ...workflowWire({
+    runtime: {} as Runtime,
+    basePaths: ['/copilotkit', '/api/copilotkit'],
+    version: '0',
   }),
   ...opsWire({} as Runtime, () => [], '0'),
 ]
