@@ -53,8 +53,8 @@ export async function streaming({ servers, redis }: Stage, spread: Spread): Prom
     })
     const heard = (await Promise.all(read)).flat()
     const came = heard.reduce((sum, { pieces }) => sum + pieces, 0) / heard.length / count
-    const took =
-      Math.max(...heard.map(({ end }) => end)) - Math.min(...heard.map(({ first }) => first))
+    const begun = heard.map(({ first }) => first).filter((at) => at > 0) // some may have had no delta
+    const took = Math.max(...heard.map(({ end }) => end)) - Math.min(...begun)
     const after = await usages(servers, redis)
     const total = streams * count
     return {
