@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
@@ -59,6 +62,24 @@ describe('the Dockerfile', () => {
     // Without keys it says so, instead of listening where nobody can reach it.
     expect(() => readConfig(fromImage)).toThrow(/HANDRAIL_API_KEYS/)
   })
+})
+
+test('a signal that comes while the server starts ends it in order', async () => {
+  const place = await temporaryDirectory()
+  const slow = join(place.path, 'slow.config.mjs')
+  const loading = "console.log('loading')\nawait new Promise((go) => setTimeout(go, 1_000))"
+  await writeFile(slow, `${loading}\nexport default {}\n`)
+  const env = {
+    PATH: process.env.PATH,
+    PORT: '0',
+    HANDRAIL_DATA: place.path,
+    HANDRAIL_CONFIG: slow,
+  }
+  const child = spawn(process.execPath, [join(root, 'dist/main.js')], { env })
+  await once(child.stdout, 'data')
+  child.kill('SIGTERM')
+  expect(await once(child, 'exit')).toEqual([0, null])
+  await place.remove()
 })
 
 describe('docker-compose.yml', async () => {
