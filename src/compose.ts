@@ -28,6 +28,9 @@ import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
 import { workflowWire } from './wires/workflow/wire.ts'
 
+/** Idle connections are a balancer's to close, mostly after 60 s: closed by us first, a request may be lost. */
+const serverOptions = { keepAliveTimeout: 75_000 }
+
 /** Picks one of each part: the only file that knows everyone. */
 export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
   const log = pino({ level: config.logLevel })
@@ -76,7 +79,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     store,
     /** Resolves with the port once connections are taken. */
     async listen() {
-      const server = serve({ fetch, port: config.port, hostname: config.host })
+      const server = serve({ fetch, port: config.port, hostname: config.host, serverOptions })
       await new Promise<void>((resolve, reject) => {
         server.once('listening', resolve)
         server.once('error', reject)
