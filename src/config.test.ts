@@ -17,6 +17,12 @@ describe('configuration', () => {
     })
   })
 
+  test('limits legs only where it is told to', () => {
+    expect(readConfig({}).legLimits).toEqual({})
+    const limits = { HANDRAIL_TOTAL_LEGS: '8', HANDRAIL_TENANT_LEGS: '2' }
+    expect(readConfig(limits).legLimits).toEqual({ total: 8, perTenant: 2 })
+  })
+
   test.each([
     ['PORT', 'eighty'],
     ['PORT', '70000'],
@@ -25,8 +31,14 @@ describe('configuration', () => {
     ['HANDRAIL_API_KEYS', 'short=ann'],
     ['HANDRAIL_MAX_BODY', '-1'],
     ['DATABASE_URL', 'mysql://localhost/x'],
+    ['REDIS_URL', 'localhost:6379'],
+    ['REDIS_URL', 'http://localhost:6379'],
+    ['HANDRAIL_TOTAL_LEGS', '0'],
+    ['HANDRAIL_TOTAL_LEGS', 'many'],
+    ['HANDRAIL_TENANT_LEGS', '-1'],
+    ['HANDRAIL_TENANT_LEGS', '1.5'],
   ])('%s=%s is one sentence that names it', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError)
-    expect(() => readConfig({ [name]: value })).toThrow(name)
+    expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name}: [^\\n]+$`))
   })
 })

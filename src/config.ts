@@ -42,6 +42,8 @@ export interface Config {
 }
 
 const whole = (fallback: number, least = 0) => z.coerce.number().int().min(least).default(fallback)
+/** Absent means no limit: a default would be one. */
+const limit = z.coerce.number().int().min(1).optional()
 const onOff = (fallback: 'on' | 'off') => z.enum(['on', 'off']).default(fallback)
 
 const schema = z.object({
@@ -64,8 +66,8 @@ const schema = z.object({
   HANDRAIL_API_KEYS: z.string().default(''),
   HANDRAIL_MAX_BODY: whole(4 * 1024 * 1024, 1),
   HANDRAIL_MAX_LEGS: whole(256, 1),
-  HANDRAIL_TOTAL_LEGS: whole(0, 1).optional(),
-  HANDRAIL_TENANT_LEGS: whole(0, 1).optional(),
+  HANDRAIL_TOTAL_LEGS: limit,
+  HANDRAIL_TENANT_LEGS: limit,
   HANDRAIL_LEASE_MS: whole(15_000, 100),
   HANDRAIL_DRAIN_MS: whole(5_000),
   HANDRAIL_DEMO_DELAY_MS: whole(15),
