@@ -203,7 +203,7 @@ export function createRuntime(options: RuntimeOptions) {
         const actor = actorOf(caller)
         return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
       })
-      if (brought && result.fresh) secrets.keep(result.runId, brought.secrets)
+      if (brought && result.fresh) secrets.keep(thread, result.runId, brought.secrets)
       ring(thread.threadId)
       return { thread, ...result }
     },
@@ -239,7 +239,7 @@ export function createRuntime(options: RuntimeOptions) {
       const thread = await upToDate(caller, clientId)
       const { active } = thread.state
       if (active !== null && answering.options)
-        secrets.keep(active, splitSecrets(answering.options).secrets)
+        secrets.keep(thread, active, splitSecrets(answering.options).secrets)
       const decider = { thread, tools: allTools, now: clock.now(), newId }
       const settled = await answer(decider, answering, actorOf(caller))
       ring(thread.threadId)

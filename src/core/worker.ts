@@ -10,7 +10,7 @@ import { type Actor, type Draft, draft } from './entries.ts'
 import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import type { RunSecrets } from './secrets.ts'
-import { ended, type Run } from './state.ts'
+import type { Run } from './state.ts'
 import type { Expectation, Slots } from './store.ts'
 import { decide, isLost, type Surroundings, type Thread } from './thread.ts'
 
@@ -206,7 +206,6 @@ export class Worker {
     const setup = this.#setup.agent(run.agent)
     await drive(leg, setup.agent, () => contextOf(setup, bench), bench)
     log.info({ ...about, status: run.status }, 'leg ends')
-    if (ended(run)) secrets.drop(runId)
     // Neither begun nor ended by us: another driver has the thread.
     return run.legId !== legId || (run.status !== 'running' && run.status !== 'queued')
   }

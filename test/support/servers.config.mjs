@@ -51,18 +51,25 @@ const model = {
       const input = JSON.stringify({ to: what })
       yield { type: 'call', callId: `call-${what}`, name: 'pay', input }
     } else if (word === 'pay') yield* tell(60, signal)
-    else if (word === 'tell') yield* tell(Number(what), signal)
-    else yield { type: 'text', text: `re: ${user}` }
+    else if (word === 'tell') {
+      try {
+        yield* tell(Number(what), signal)
+      } finally {
+        mark('told', user)
+      }
+    } else yield { type: 'text', text: `re: ${user}` }
   },
 }
 
-/** Asks first, and then needs what only the request can have brought. */
+/** Asks first, unless it is told `now`, and then needs what only the request can have brought. */
 const keeper = {
   name: 'keeper',
   async *run(ctx) {
-    await ctx.ask({ kind: 'input', title: 'Go on?', key: 'go', timeout: 600_000 })
+    const said = textOf(ctx.messages().findLast(({ role }) => role === 'user'))
+    if (said !== 'now')
+      await ctx.ask({ kind: 'input', title: 'Go on?', key: 'go', timeout: 600_000 })
     const token = ctx.options.headers?.['x-vendor-token']
-    mark('secret', `${ctx.threadId} ${token}`)
+    mark('secret', `${said} ${token}`)
     if (token === undefined) throw new RuntimeError('authentication', 'Bring x-vendor-token again.')
     const parts = [{ type: 'text', text: 'It fits.' }]
     yield { type: 'message', message: { id: ctx.newId('msg'), role: 'assistant', parts } }

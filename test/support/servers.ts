@@ -34,6 +34,8 @@ export interface ServersOptions {
   count?: number
   /** Without Redis the servers have only the database in common. */
   redis?: boolean
+  /** Of Postgres, if not the fastest: those forget what was committed last when it crashes. */
+  settings?: string
   env?: (place: { name: string; path: string }) => Record<string, string>
 }
 
@@ -42,7 +44,7 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
   const { count = 3, env = () => ({}) } = options
   const { path, remove } = await temporaryDirectory()
   const [postgres, redis] = await Promise.all([
-    startPostgres(),
+    startPostgres(options.settings),
     options.redis === false ? undefined : startRedis(),
   ])
   const shared = { DATABASE_URL: postgres.url, ...(redis && { REDIS_URL: redis.url }) }

@@ -9,7 +9,7 @@ const config = fileURLToPath(new URL('../../support/servers.config.mjs', import.
 /** What a server did, as it wrote it down outside of itself. */
 export interface Mark {
   server: string
-  what: 'pay' | 'model' | 'secret'
+  what: 'pay' | 'model' | 'told' | 'secret'
   about: string
 }
 
@@ -29,10 +29,12 @@ export async function openCluster(options: ServersOptions = {}) {
     }),
   })
   const members = all.servers.map((one): Member => ({ ...one, chats: chatsClient(one.url) }))
-  const marks = (what: Mark['what'], about?: string): Mark[] => {
+  const marks = (what?: Mark['what'], about?: string): Mark[] => {
     const lines = read(join(all.path, 'marks')).split('\n').filter(Boolean)
     const every = lines.map((line) => JSON.parse(line) as Mark)
-    return every.filter((one) => one.what === what && (about ?? one.about) === one.about)
+    return every.filter(
+      (one) => (what ?? one.what) === one.what && (about ?? one.about) === one.about,
+    )
   }
   return { ...all, members: members as [Member, Member, Member], marks }
 }

@@ -1,0 +1,74 @@
+import { Client } from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { find } from '../../support/tools.ts'
+import { openPage, succeeded } from '../graphql/support.ts'
+import { finished, httpClient, interruptsOf } from '../support.ts'
+import { openCluster, type TestCluster } from './support.ts'
+
+let all: TestCluster
+
+beforeAll(async () => {
+  all = await openCluster()
+}, 60_000)
+
+afterAll(() => all.stop())
+
+const bringing = (token: string) => ({ headers: { 'x-vendor-token': token } })
+const goOn = (interruptId: string) => ({
+  resume: [{ interruptId, status: 'resolved' as const, payload: 'go' }],
+})
+
+test('AG-UI: an answer brings its secrets to the server that it comes to', async () => {
+  const [a, b] = all.members
+  const first = httpClient(a.url, 'ann', { agentId: 'keeper', ...bringing('sesame-1') })
+  const [interrupt] = interruptsOf(await first.say('ann'))
+  const other = httpClient(b.url, 'ann', { agentId: 'keeper', ...bringing('sesame-2') })
+  await other.connect()
+  finished(await other.run(goOn(interrupt!.id)))
+  expect(other.shown().at(-1)).toBe('assistant: It fits.')
+  expect(all.marks('secret')).toMatchObject([{ server: 'B', about: 'ann sesame-2' }])
+})
+
+test('GraphQL: so does the answer of a page', async () => {
+  const [, b, c] = all.members
+  const with1 = { threadId: 'bea', agent: 'keeper', ...bringing('sesame-3') }
+  const first = openPage(b.url, with1)
+  succeeded(await first.say('bea'))
+  const other = openPage(c.url, { ...with1, ...bringing('sesame-4') })
+  await other.load()
+  succeeded(await other.complete())
+  succeeded(await other.resolve('go'))
+  expect(other.shown().at(-1)).toBe('assistant: It fits.')
+  expect(all.marks('secret', 'bea sesame-4')).toMatchObject([{ server: 'C' }])
+})
+
+test('a server that was not given them fails in so many words, and the one that was forgets them', async () => {
+  const [a, b] = all.members
+  const first = httpClient(a.url, 'cem', { agentId: 'keeper', ...bringing('sesame-5') })
+  const [interrupt] = interruptsOf(await first.say('cem'))
+  const { interactions } = await b.chats.chat('cem')
+  const { id } = interactions[0]
+  const body = { approval_id: interrupt!.id, answer: 'go' }
+  expect((await b.chats.approve('cem', id, body)).status).toBe(200)
+  const failed = await (await b.chats.join('cem', id)).rest()
+  expect(find(failed, 'error')).toMatchObject({ code: 'authentication' })
+  expect(find(failed, 'interaction_complete').status).toBe('FAILED')
+  // Over is over everywhere: what the first server was given for this run is not used again.
+  const again = await a.chats.open('POST', `/chats/cem/interactions/${id}/retry`)
+  expect(find(await again.rest(), 'error')).toMatchObject({ code: 'authentication' })
+  const marks = all.marks('secret').filter(({ about }) => about.startsWith('cem'))
+  expect(marks).toMatchObject([
+    { server: 'B', about: 'cem undefined' },
+    { server: 'A', about: 'cem undefined' },
+  ])
+})
+
+test('none of them was written down', async () => {
+  const client = new Client(all.postgres.url)
+  await client.connect()
+  const { rows } = await client.query('SELECT body, envelope::text FROM handrail.entries')
+  await client.end()
+  expect(rows.length).toBeGreaterThan(20)
+  expect(JSON.stringify(rows)).toContain('It fits.')
+  expect(JSON.stringify(rows)).not.toContain('sesame')
+})
