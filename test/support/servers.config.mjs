@@ -61,12 +61,13 @@ const model = {
   },
 }
 
-/** Asks first, unless it is told `now`, and then needs what only the request can have brought. */
+/** Asks first, unless it is told `now` or `tell`, and then needs what only a request can have brought. */
 const keeper = {
   name: 'keeper',
   async *run(ctx) {
     const said = textOf(ctx.messages().findLast(({ role }) => role === 'user'))
-    if (said !== 'now')
+    if (said.startsWith('tell')) await ctx.model({ messages: ctx.messages() })
+    else if (said !== 'now')
       await ctx.ask({ kind: 'input', title: 'Go on?', key: 'go', timeout: 600_000 })
     const token = ctx.options.headers?.['x-vendor-token']
     mark('secret', `${said} ${token}`)

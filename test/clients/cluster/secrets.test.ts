@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { find } from '../../support/tools.ts'
 import { openPage, succeeded } from '../graphql/support.ts'
 import { finished, httpClient, interruptsOf } from '../support.ts'
-import { openCluster, type TestCluster } from './support.ts'
+import { count, openCluster, type TestCluster, until } from './support.ts'
 
 let all: TestCluster
 
@@ -61,6 +61,29 @@ test('a server that was not given them fails in so many words, and the one that 
     { server: 'B', about: 'cem undefined' },
     { server: 'A', about: 'cem undefined' },
   ])
+})
+
+test('a server that dies takes its secrets along: another goes on without, until they are brought again', async () => {
+  const [a, , c] = all.members
+  const dying = httpClient(a.url, 'dan', { agentId: 'keeper', ...bringing('sesame-6') })
+  const cut = dying.say('tell 200').catch((error: unknown) => error)
+  await until(() => dying.shown().some((line) => line.includes('1 2 3')))
+  const { interactions } = await c.chats.chat('dan')
+  const watching = await c.chats.join('dan', interactions[0].id)
+  await watching.until('answer_delta')
+  await a.kill()
+  expect(await cut).toBeInstanceOf(Error)
+  const frames = await watching.rest()
+  expect(find(frames, 'answer').content).toBe(count(200))
+  expect(find(frames, 'error')).toMatchObject({ code: 'authentication' })
+  const [mark] = all.marks('secret', 'tell 200 undefined')
+  expect(mark!.server).not.toBe('A')
+  await a.restart()
+  const back = httpClient(a.url, 'dan', { agentId: 'keeper', ...bringing('sesame-7') })
+  await back.connect()
+  await back.say('now')
+  expect(back.shown().at(-1)).toBe('assistant: It fits.')
+  expect(all.marks('secret', 'now sesame-7')).toMatchObject([{ server: 'A' }])
 })
 
 test('none of them was written down', async () => {
