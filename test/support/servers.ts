@@ -81,7 +81,7 @@ export async function startServers(options: ServersOptions = {}): Promise<Server
 
 async function oneOfMany(name: string, env: Record<string, string>): Promise<OneOfMany> {
   let past = ''
-  let life: ServerProcess = await startServer(env)
+  let life = await begin(env)
   const { url } = life
   const end = async (signal: NodeJS.Signals) => {
     life.child.kill(signal)
@@ -95,7 +95,16 @@ async function oneOfMany(name: string, env: Record<string, string>): Promise<One
     stop: () => end('SIGTERM'),
     async restart() {
       past += life.output()
-      life = await startServer(env)
+      life = await begin(env)
     },
   }
+}
+
+/** A life that is not longer than ours: a test run that is cut short leaves nothing behind. */
+async function begin(env: Record<string, string>): Promise<ServerProcess> {
+  const life = await startServer(env)
+  const orphan = () => life.child.kill('SIGKILL')
+  process.once('exit', orphan)
+  void life.exited.then(() => process.off('exit', orphan))
+  return life
 }
