@@ -134,6 +134,7 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
   run.status = 'queued'
   run.steps = []
   run.legId = legId
+  run.queued = { at: entry.at, fence: entry.fence }
   run.endedAt = null
   run.endSeq = null
   run.error = null
@@ -158,6 +159,7 @@ function newRun(runId: string, entry: Known): Run {
     options: {},
     legId: '',
     leg: 0,
+    queued: { at: entry.at, fence: entry.fence },
     firstSeq: entry.seq,
     recoveries: 0,
     requests: [],

@@ -106,12 +106,17 @@ export function createRuntime(options: RuntimeOptions) {
     log,
   })
 
+  function ring(threadId: string): void {
+    queue.ring(threadId, worker.hasRoom)
+  }
+
   /**
    * Work is done where it comes in, while there is room: its reader and its secrets are here, and what
    * is written goes to them without a detour.
    */
-  function ring(threadId: string): void {
-    queue.ring(threadId, worker.hasRoom)
+  function ringHere({ threadId }: Thread): void {
+    worker.expect(threadId)
+    ring(threadId)
   }
 
   const nameOf = ({ tenant, user }: Caller, clientId: string): ThreadName => ({
@@ -207,8 +212,8 @@ export function createRuntime(options: RuntimeOptions) {
         const actor = actorOf(caller)
         return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
       })
-      if (brought && result.fresh) secrets.keep(result.runId, brought.secrets)
-      ring(thread.threadId)
+      if (brought && result.fresh) secrets.keep(thread, result.runId, brought.secrets)
+      ringHere(thread)
       return { thread, ...result }
     },
 
@@ -243,24 +248,24 @@ export function createRuntime(options: RuntimeOptions) {
       const thread = await upToDate(caller, clientId)
       const { active } = thread.state
       if (active !== null && answering.options)
-        secrets.keep(active, splitSecrets(answering.options).secrets)
+        secrets.keep(thread, active, splitSecrets(answering.options).secrets)
       const decider = { thread, tools: allTools, now: clock.now(), newId }
       const settled = await answer(decider, answering, actorOf(caller))
-      ring(thread.threadId)
+      ringHere(thread)
       return { thread, settled }
     },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
       const thread = await upToDate(caller, clientId)
       const status = await cancel(thread, runId, newId, actorOf(caller))
-      ring(thread.threadId)
+      ringHere(thread)
       return status
     },
 
     async retry(caller: Caller, clientId: string, runId: string) {
       const thread = await upToDate(caller, clientId)
       await retry(thread, runId, newId, actorOf(caller))
-      ring(thread.threadId)
+      ringHere(thread)
       return thread
     },
 
@@ -282,7 +287,7 @@ export function createRuntime(options: RuntimeOptions) {
       while (thread.state.active !== null) {
         const runId = thread.state.line.at(-1) ?? thread.state.active
         await cancel(thread, runId, newId, actorOf(caller)).catch(unlessEnded)
-        ring(thread.threadId)
+        ringHere(thread)
         if (runId === thread.state.active) await idle(thread, clock, closing.signal)
       }
       const expect = [{ fact: 'active', is: null }]

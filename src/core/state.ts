@@ -62,6 +62,8 @@ export interface Run {
   options: RunOptions
   legId: string
   leg: number
+  /** When its leg was queued, and by which driver; 0 for a command. */
+  queued: { at: number; fence: number }
   /** Seq of the entry that queued it. */
   firstSeq: number
   /** Times it was taken up after a crash since it last got anywhere. */
