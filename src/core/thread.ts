@@ -184,9 +184,10 @@ const endsLeg = ({ kind }: Known) =>
 /** How often a decision is made anew before its maker is told that something is always in between. */
 export const triesToDecide = 50
 
-/** The fence was not the newest: trying again is no use. */
+/** The fence was not the newest, or the thread is no more: trying again is no use. */
 export const isLost = (error: unknown): boolean =>
-  isRuntimeError(error, 'journal_conflict') && error.data?.fence !== undefined
+  isRuntimeError(error, 'thread_not_found') ||
+  (isRuntimeError(error, 'journal_conflict') && error.data?.fence !== undefined)
 
 /**
  * Decides and writes until both agree: `decide` looks at the state and gives what to write and

@@ -84,3 +84,29 @@ test('room is given back when another server has the thread, or the store is awa
   expect(tries).toBeGreaterThan(2)
   expect(held).toBe(0)
 })
+
+test('a driver whose thread is erased meanwhile leaves it without a word of failure', async () => {
+  const store = memoryStore({ clock: systemClock })
+  const errors: string[] = []
+  let erased = false
+  const agent: Agent = {
+    name: 'slow',
+    async *run() {
+      await store.erase('c', {})
+      erased = true
+      yield { type: 'event', name: 'late', value: {} }
+    },
+  }
+  const runtime = createRuntime({
+    ...{ store, bus: localBus(), queue: localQueue(systemClock), plainIds: true },
+    log: { ...silent, error: (_, message) => errors.push(message) },
+    agents: [{ agent, model: scriptedModel(() => [text('done')]) }],
+  })
+  const served = runtime.serve()
+  const caller = { tenant: 't', user: 'u', roles: [], wire: 'test' }
+  await runtime.start(caller, 'c', { messages: [userText('m', 'go')] })
+  await vi.waitFor(() => expect([erased, runtime.legs]).toEqual([true, 0]), { timeout: 5_000 })
+  expect(errors).toEqual([])
+  await runtime.stop()
+  await served
+})
