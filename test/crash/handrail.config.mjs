@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineConfig, defineTool, RuntimeError, toolLoop } from '../../dist/index.js'
 
-const { CRASH_OUTSIDE = '/dev/null', CRASH_ASK_TIMEOUT = '600000' } = process.env
+const { CRASH_OUTSIDE = '/dev/null', CRASH_ASK_TIMEOUT = '600000', CRASH_LIFE = '' } = process.env
 
 /** One line per execution, written before anything else can happen. */
 function mark(execution) {
-  appendFileSync(CRASH_OUTSIDE, `${JSON.stringify(execution)}\n`)
+  const record = { ...execution, by: CRASH_LIFE, at: Date.now() }
+  appendFileSync(CRASH_OUTSIDE, `${JSON.stringify(record)}\n`)
 }
 
 const counter = (name, about) =>

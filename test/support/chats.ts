@@ -16,14 +16,21 @@ export interface Stream {
   leave(): void
 }
 
-export function chatsClient(url: string, headers: Record<string, string> = {}) {
+/** How a request gets to a server. */
+export type Send = (path: string, init: RequestInit) => Promise<Response>
+
+export type ChatsClient = ReturnType<typeof chatsClient>
+
+/** `to`: the server's address, or a way to one. */
+export function chatsClient(to: string | Send, headers: Record<string, string> = {}) {
+  const send: Send = typeof to === 'string' ? (path, init) => fetch(to + path, init) : to
   const request = (
     method: string,
     path: string,
     body?: unknown,
     more: Record<string, string> = {},
   ) =>
-    fetch(url + path, {
+    send(path, {
       method,
       headers: {
         ...headers,
@@ -39,7 +46,7 @@ export function chatsClient(url: string, headers: Record<string, string> = {}) {
     more?: Record<string, string>,
   ) => {
     const gone = new AbortController()
-    const response = await fetch(url + path, {
+    const response = await send(path, {
       method,
       headers: { ...headers, 'content-type': 'application/json', ...more },
       ...(body !== undefined && { body: JSON.stringify(body) }),
