@@ -74,7 +74,7 @@ export function modelCaller(model: Model, retry: RetryRule, bench: Bench) {
       const about = { effectId, effect: 'model' as const, name: model.name }
       const intent: Body<'effect.intended'> = { ...about, key, digest, attempt, messageId }
       await channel.commit(draft('effect.intended', { ...intent, idempotent: true }))
-      await leg.lease.hold()
+      await channel.away(() => leg.lease.hold())
       const writing = new Writing(messageId, bench)
       try {
         leg.signal.throwIfAborted()

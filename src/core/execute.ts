@@ -24,11 +24,11 @@ export async function execute({ call, tool, input, intent }: Execution, bench: B
   const { effectId, effect, name, callId } = intent
   const about = { effectId, effect, name, ...(callId !== undefined && { callId }) }
   await channel.commit(draft('effect.intended', intent))
-  await leg.lease.hold()
-  if (leg.signal.aborted) {
+  const held = channel.away(() => leg.lease.hold()).then(() => leg.signal.throwIfAborted())
+  await held.catch((error: unknown) => {
     channel.write(draft('effect.failed', { ...about, error: notBegun }))
-    throw leg.signal.reason
-  }
+    throw error
+  })
 
   const timeout = tool.timeout ?? defaultToolTimeout
   const late = new AbortController()

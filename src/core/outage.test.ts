@@ -157,3 +157,32 @@ test('what was kept is shown as evidence when the process is gone before the sto
   expect(runs()).toBe(1)
   await second.stop()
 })
+
+test('a store that cannot be asked for the lease delays an effect, and fails nothing', async () => {
+  const inner = memoryStore({ clock: systemClock })
+  let slept = 0
+  let refusals = 0
+  const store: Store = {
+    ...inner,
+    append: async (...given) => {
+      const stored = await inner.append(...given)
+      if (given[1].some(({ kind }) => kind === 'effect.intended')) slept += 20_000
+      return stored
+    },
+    renew: async (...given) => {
+      if (slept > 0 && refusals++ < 2) throw new RuntimeError('store_unavailable')
+      return await inner.renew(...given)
+    },
+  }
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + slept }
+  const runtime = createRuntime({
+    ...{ store, clock, bus: localBus(), queue: localQueue(systemClock), log: silent },
+    agents: [{ agent: toolLoop({ name: 'assistant' }), model: scriptedModel([[text('hello')]]) }],
+  })
+  const served = runtime.serve()
+  const { thread, runId } = await runtime.start(caller, 'c', { messages: [userText('m', 'hi')] })
+  await until(() => !['queued', 'running'].includes(statusOf(thread.state, runId) ?? ''))
+  expect(statusOf(thread.state, runId)).toBe('completed')
+  expect(refusals).toBeGreaterThanOrEqual(2)
+  await runtime.stop(0).then(() => served)
+})
