@@ -78,6 +78,7 @@ export function createRuntime(options: RuntimeOptions) {
   const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
   const around = { store, bus, clock, newId, crash }
   const threads = threadCache((threadId) => new Thread(threadId, around))
+  const leaving = new AbortController()
   const closing = new AbortController()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const setups = agentSetups(options)
@@ -94,6 +95,7 @@ export function createRuntime(options: RuntimeOptions) {
     ...(options.slots && { slots: options.slots }),
     ...(options.spool && { spool: options.spool }),
     heartbeat: beat,
+    leaving: leaving.signal,
     closing: closing.signal,
     secrets,
     agent: (name) => setups.get(name) ?? absent(name),
@@ -326,29 +328,47 @@ export function createRuntime(options: RuntimeOptions) {
         } catch (error) {
           log.warn({ threadId, err: error }, 'could not look at a thread')
         }
-      }, closing.signal)
+      }, leaving.signal)
       const sweep = async () => {
         const { threadIds } = await store.work(1_000)
         for (const threadId of threadIds) queue.ring(threadId)
       }
-      while (!closing.signal.aborted) {
+      while (!leaving.signal.aborted) {
         await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep failed'))
-        await clock.sleep(options.sweepEvery ?? 5_000, closing.signal).catch(() => {})
+        await clock.sleep(options.sweepEvery ?? 5_000, leaving.signal).catch(() => {})
       }
       await served
+      // Until then readers are served, also of what is driven elsewhere by now.
+      await new Promise<void>((resolve) => {
+        if (closing.signal.aborted) resolve()
+        closing.signal.addEventListener('abort', () => resolve(), { once: true })
+      })
       unlisten()
     },
 
-    /** Takes no more, lets legs come to an end for a while, hands over the rest. */
+    /**
+     * Takes no more legs; those it has are handed over before their next effect. Requests are served as
+     * before: what they begin is for other servers.
+     */
+    leave(): void {
+      leaving.abort()
+    },
+
+    /** After `leave`: resolves when no leg is driven here any more, or `wait` later. */
+    drained: (wait: number) => worker.drained(wait),
+
+    /** Takes no more, lets legs come to an end for a while, cuts the rest. */
     async stop(wait = 5_000): Promise<void> {
+      leaving.abort()
+      await worker.drained(wait)
       closing.abort()
-      await worker.drain(wait)
+      await worker.cut()
       beat.stop()
     },
 
     /** Why work cannot be taken now, if it cannot. */
     async problem(): Promise<string | undefined> {
-      if (closing.signal.aborted) return 'The server is stopping.'
+      if (leaving.signal.aborted) return 'The server is stopping.'
       return await store.work(1).then(
         () => undefined,
         () => 'Storage is not available.',

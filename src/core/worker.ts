@@ -21,6 +21,8 @@ export interface WorkerSetup extends Surroundings {
   slots?: Slots
   spool?: Spool
   heartbeat: Heartbeat
+  /** No more legs are taken. */
+  leaving: AbortSignal
   closing: AbortSignal
   secrets: RunSecrets
   agent: (name: string) => AgentSetup
@@ -61,12 +63,12 @@ export class Worker {
 
   /** Whether this server can drive one more leg. */
   get hasRoom(): boolean {
-    return this.#places < this.#setup.maxLegs && !this.#setup.closing.aborted
+    return this.#places < this.#setup.maxLegs && !this.#setup.leaving.aborted
   }
 
   /** Does what the thread needs now; legs go on in the background. Gives the next time to look. */
   async look(threadId: string): Promise<number | undefined> {
-    const { clock, newId, closing, log, heartbeat } = this.#setup
+    const { clock, newId, leaving, log, heartbeat } = this.#setup
     const thread = await this.#setup.open(threadId)
     await thread.sync()
     await expire(thread, clock.now(), newId)
@@ -74,7 +76,7 @@ export class Worker {
     const { state } = thread
     this.#waiting.delete(threadId)
     if (state.leg !== null && !this.#driving.has(threadId)) {
-      if (closing.aborted) return clock.now() + 1_000
+      if (leaving.aborted) return clock.now() + 100 // for another server
       const taken = await this.#take(thread, state.leg)
       if ('again' in taken) return taken.again
       const { fence, leave } = taken
@@ -146,24 +148,33 @@ export class Worker {
     }
   }
 
-  /** Hands over what is being driven: each leg stops where it can be taken up by another server. */
-  async drain(wait: number): Promise<void> {
+  /** Resolves when nothing is driven any more, or `wait` later. */
+  async drained(wait: number): Promise<void> {
     const { clock } = this.#setup
-    const done = Promise.all([...this.#driving.values()].map((one) => one.done))
     const over = new AbortController()
-    await Promise.race([done, clock.sleep(wait, over.signal).catch(() => {})])
-    for (const { leg } of this.#driving.values()) leg?.abort.abort(new LegStop('handover'))
-    await Promise.race([done, clock.sleep(3_000, over.signal).catch(() => {})])
+    const late = clock.sleep(wait, over.signal).catch(() => {})
+    // A look that was under way may have begun one more.
+    const done = async () => {
+      while (this.#driving.size > 0 && !over.signal.aborted)
+        await Promise.all([...this.#driving.values()].map((one) => one.done))
+    }
+    await Promise.race([done(), late])
     over.abort('over')
   }
 
+  /** Stops what is still driven where it is: its effects are cut, and in doubt where that matters. */
+  async cut(): Promise<void> {
+    for (const { leg } of this.#driving.values()) leg?.abort.abort(new LegStop('handover'))
+    await this.drained(3_000)
+  }
+
   async #drive(thread: Thread, lease: Lease): Promise<void> {
-    const { store, closing, crash } = this.#setup
+    const { store, leaving, crash } = this.#setup
     const { threadId, state } = thread
     crash('leg.claimed')
     try {
       await thread.sync()
-      while (state.leg !== null && !closing.aborted) {
+      while (state.leg !== null && !leaving.aborted) {
         const run = state.runs.get(state.active ?? '')
         if (!run) return
         if (run.status === 'cancelling') await finishCancel(thread, lease.fence, this.#setup.newId)
@@ -177,7 +188,7 @@ export class Worker {
 
   /** One leg; false when it was lost to another driver. */
   async #leg(thread: Thread, run: Run, lease: Lease): Promise<boolean> {
-    const { clock, newId, crash, spool, closing, log, secrets } = this.#setup
+    const { clock, newId, crash, spool, leaving, closing, log, secrets } = this.#setup
     const { runId, legId } = run
     const abort = new AbortController()
     const actor: Actor = { type: 'agent', id: run.agent }
@@ -193,6 +204,7 @@ export class Worker {
       clock,
       abort,
       signal,
+      leaving,
       closing,
     }
     const about = { threadId: thread.threadId, runId, legId }

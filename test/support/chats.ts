@@ -13,6 +13,8 @@ export interface Stream {
   /** Reads until a frame of this event, and gives all frames up to it. */
   until(event: string): Promise<Frame[]>
   rest(): Promise<Frame[]>
+  /** Milliseconds after which the server would like to be asked again. */
+  readonly retry: number | undefined
   leave(): void
 }
 
@@ -80,10 +82,16 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
 }
 
 export function streamOf(response: Response, gone: AbortController): Stream {
-  const frames = read(response)
+  let retry: number | undefined
+  const frames = read(response, (ms) => {
+    retry = ms
+  })
   return {
     response,
     frames,
+    get retry() {
+      return retry
+    },
     async until(event) {
       const seen: Frame[] = []
       for (;;) {
@@ -102,7 +110,10 @@ export function streamOf(response: Response, gone: AbortController): Stream {
   }
 }
 
-async function* read(response: Response): AsyncGenerator<Frame, void, undefined> {
+async function* read(
+  response: Response,
+  retry: (ms: number) => void,
+): AsyncGenerator<Frame, void, undefined> {
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const decoder = new TextDecoder()
   let text = ''
@@ -111,6 +122,8 @@ async function* read(response: Response): AsyncGenerator<Frame, void, undefined>
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
       const block = text.slice(0, end)
       text = text.slice(end + 2)
+      const again = /^retry: (\d+)$/m.exec(block)?.[1]
+      if (again !== undefined) retry(Number(again))
       const frame = parse(block)
       if (frame) yield frame
     }

@@ -1,0 +1,63 @@
+import type { AddressInfo } from 'node:net'
+import { serve } from '@hono/node-server'
+
+export interface Listener {
+  port: number
+  /** From here on connections are not kept: whoever sends the next request has to look for a server. */
+  leave(): void
+  /** Takes no more connections; those that are in use go on. */
+  close(): void
+  /** Resolves when all of them have ended, or `wait` later. */
+  closed(wait: number): Promise<void>
+}
+
+/**
+ * Milliseconds for which a quiet connection is kept. Load balancers keep theirs for 60 s: were we the first
+ * to let go, a request could be on its way.
+ */
+const keepAliveTimeout = 75_000
+
+type Fetch = (request: Request) => Promise<Response>
+
+/** Resolves once connections are taken. */
+export async function listen(
+  fetch: Fetch,
+  { port, host: hostname }: { port: number; host: string },
+): Promise<Listener> {
+  let leaving = false
+  const answer: Fetch = async (request) => {
+    const response = await fetch(request)
+    if (leaving) response.headers.set('connection', 'close')
+    return response
+  }
+  const serverOptions = { keepAliveTimeout }
+  const server = serve({ fetch: answer, port, hostname, serverOptions })
+  const closed = new Promise<void>((resolve) => server.once('close', resolve))
+  const closeIdle = () => {
+    if ('closeIdleConnections' in server) server.closeIdleConnections()
+  }
+  await new Promise<void>((resolve, reject) => {
+    server.once('listening', resolve)
+    server.once('error', reject)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    leave() {
+      leaving = true
+    },
+    close() {
+      server.close()
+      closeIdle()
+    },
+    async closed(wait) {
+      const idle = setInterval(closeIdle, 20) // a connection is kept when its stream ends
+      let late: NodeJS.Timeout | undefined
+      const limit = new Promise<void>((resolve) => {
+        late = setTimeout(resolve, wait)
+      })
+      await Promise.race([closed, limit])
+      clearInterval(idle)
+      clearTimeout(late)
+    },
+  }
+}
