@@ -1,15 +1,13 @@
-import { writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { postgresStore } from '../../src/stores/postgres/store.ts'
-import { checkThreads, readThreads, type Thread } from '../crash/checker.ts'
+import { checkThreads, type Thread } from '../crash/checker.ts'
 import { differences } from '../crash/differences.ts'
 import { Person, type Told } from '../crash/person.ts'
-import { type Random, randomFrom } from '../crash/random.ts'
-import { type Kind, nextBlow, strike } from './faults.ts'
+import { randomFrom } from '../crash/random.ts'
+import { nextBlow, Trouble } from './faults.ts'
 import { spread, tallyOf } from './figures.ts'
 import { unlikeJournal } from './from-journal.ts'
 import { checkTakeovers, type Takeover, takeoversIn } from './takeovers.ts'
-import { anyOf, createWorld, type World } from './world.ts'
+import { anyOf, createWorld, journalOf, type World, writeDown } from './world.ts'
 
 export interface ChaosOptions {
   seed: number
@@ -25,10 +23,18 @@ export interface ChaosReport {
   directory: string
 }
 
+/** What takes long enough to be cut. */
+const longer = ['slow 60', 'slow 150', 'steps', 'three', 'deaf', 'text 200']
+
 const people = 5
 const servers = 3
 
-const environment = { HANDRAIL_HITL: 'on', HANDRAIL_ACTION_LIMIT: '8', HANDRAIL_DRAIN_MS: '300' }
+const environment = {
+  HANDRAIL_HITL: 'on',
+  HANDRAIL_ACTION_LIMIT: '8',
+  HANDRAIL_DRAIN_MS: '300',
+  HANDRAIL_GRACE_MS: '200',
+}
 
 /** People at three servers while everything goes wrong; then quiet, and the judgement. */
 export async function chaos({ seed, seconds, progress }: ChaosOptions): Promise<ChaosReport> {
@@ -37,15 +43,15 @@ export async function chaos({ seed, seconds, progress }: ChaosOptions): Promise<
     const who = { name: `p${n}`, numbers: n * 1_000_000 }
     return new Person(randomFrom(seed * 100 + n), world.outside, who)
   })
-  const blows: Kind[] = []
+  const trouble = new Trouble(world)
   const { problems } = world.register
-  const told = () => progress?.(progressLine(blows, crowd))
+  const told = () => progress?.(progressLine(trouble, crowd))
   const telling = setInterval(told, 3_000)
   let threads: Thread[] = []
   let took: Takeover[] = []
   let keep = true
   try {
-    await trouble(world, crowd, { seed, seconds, blows })
+    await live(world, crowd, trouble, { seed, seconds })
     const since = Date.now()
     await quiet(world)
     const client = anyOf(world, randomFrom(seed + 2))
@@ -70,31 +76,30 @@ export async function chaos({ seed, seconds, progress }: ChaosOptions): Promise<
     clearInterval(telling)
     await world.close(keep)
   }
-  return { problems, figures: figuresOf(world, blows, threads, took), directory: world.directory }
+  return { problems, figures: figuresOf(world, trouble, threads, took), directory: world.directory }
 }
 
 /** People come and go while one blow follows another. */
-async function trouble(
+async function live(
   world: World,
   crowd: Person[],
-  { seed, seconds, blows }: { seed: number; seconds: number; blows: Kind[] },
+  trouble: Trouble,
+  { seed, seconds }: Pick<ChaosOptions, 'seed' | 'seconds'>,
 ): Promise<void> {
   const over = AbortSignal.timeout(seconds * 1_000)
   const random = randomFrom(seed)
   const lives = crowd.map(async (person, n) => {
     const client = anyOf(world, randomFrom(seed * 10 + n))
-    while (!over.aborted) await person.live({ client, gone: over, patient: true })
+    const door = { client, gone: over, patient: true }
+    while (!over.aborted) await person.live(door, longer)
   })
-  while (!over.aborted) await blow(world, random, over, blows)
+  while (!over.aborted) {
+    const { after, faults } = nextBlow(random, servers)
+    const waited = await sleep(after, true, { signal: over }).catch(() => false)
+    if (waited) for (const fault of faults) trouble.begin(fault)
+  }
+  await trouble.over()
   await Promise.all(lives)
-}
-
-async function blow(world: World, random: Random, over: AbortSignal, blows: Kind[]) {
-  const { after, faults } = nextBlow(random, servers)
-  const waited = await sleep(after, true, { signal: over }).catch(() => false)
-  if (!waited) return
-  blows.push(...faults.map(({ kind }) => kind))
-  await Promise.all(faults.map((fault) => strike(world, fault)))
 }
 
 /** Everything is up, and nobody is about to die. */
@@ -104,15 +109,6 @@ async function quiet({ seats }: World): Promise<void> {
     if (seat.life?.crash !== undefined) await seat.kill()
     await seat.begin()
     seat.busy = false
-  }
-}
-
-async function journalOf({ postgres }: World): Promise<Thread[]> {
-  const store = await postgresStore({ url: postgres.url })
-  try {
-    return await readThreads(store)
-  } finally {
-    await store.close()
   }
 }
 
@@ -128,28 +124,22 @@ function together(crowd: Person[]): Told {
   }
 }
 
-function writeDown({ directory }: World, threads: Thread[], problems: string[]): void {
-  const lines = threads.flatMap(({ entries }) => entries.map((entry) => JSON.stringify(entry)))
-  writeFileSync(`${directory}/journal.ndjson`, `${lines.join('\n')}\n`)
-  writeFileSync(`${directory}/problems`, `${problems.join('\n')}\n`)
-}
-
-function progressLine(blows: Kind[], crowd: Person[]): string {
+function progressLine({ struck }: Trouble, crowd: Person[]): string {
   const chats = crowd.flatMap((person) => person.chats)
   const readers = chats.flatMap((chat) => [...chat.readers.values()])
   const over = readers.filter((reader) => reader.over).length
   const open = chats.filter((chat) => !chat.settled).length
-  return `${blows.length} faults, ${readers.length} runs seen, ${over} read to the end, ${open} chats open`
+  return `${struck.length} faults, ${readers.length} runs seen, ${over} read to the end, ${open} chats open`
 }
 
-function figuresOf(world: World, blows: Kind[], threads: Thread[], took: Takeover[]): string {
+function figuresOf(world: World, { struck }: Trouble, threads: Thread[], took: Takeover[]): string {
   const { register } = world
   const runs = threads.flatMap(({ state }) => [...state.runs.values()])
   const times = (from: Takeover['from']) =>
     spread(took.flatMap((one) => (one.from === from && one.took !== undefined ? [one.took] : [])))
   const counts = tallyOf(took.map(({ from }) => from))
   return [
-    `${blows.length} faults (${tallyOf(blows)})`,
+    `${struck.length} faults (${tallyOf(struck)})`,
     `${register.lives.size} lives of ${servers} servers; died at ${tallyOf(diedAt(register.died))}`,
     `${threads.length} threads, ${runs.length} runs (${tallyOf(runs.map(({ status }) => status))})`,
     `${took.length} takeovers (${counts}); killed: ${times('killed')}; frozen: ${times('frozen')}`,

@@ -28,16 +28,11 @@ export interface Blow {
 }
 
 export function nextBlow(random: Random, seats: number): Blow {
-  const after = 400 + random.below(2_200)
+  const after = 300 + random.below(2_000)
   const first = fault(random, seats)
   if (!random.chance(0.25)) return { after, faults: [first] }
-  const second = fault(random, seats)
-  return { after, faults: part(first) === part(second) ? [first] : [first, second] }
+  return { after, faults: [first, fault(random, seats)] }
 }
-
-/** Two things at once happen to different parts. */
-const part = ({ kind, seat }: Fault): string =>
-  kind === 'postgres' || kind.startsWith('redis') ? kind.slice(0, 5) : String(seat)
 
 function fault(random: Random, seats: number): Fault {
   const kind = random.pick(kinds)
@@ -58,10 +53,39 @@ function fault(random: Random, seats: number): Fault {
   }
 }
 
-/** Resolves when it is over. */
-export async function strike({ seats, postgres, redis }: World, fault: Fault): Promise<void> {
+/** What goes wrong now. Things overlap, each with a part of its own, and one server is left alone. */
+export class Trouble {
+  readonly struck: Kind[] = []
+  readonly #world: World
+  readonly #going = new Map<unknown, Promise<void>>()
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  begin(fault: Fault): void {
+    const { kind } = fault
+    const { seats } = this.#world
+    const free = [...seats.slice(fault.seat), ...seats].filter((seat) => !this.#going.has(seat))
+    const seat = new Set(free).size > 1 ? free[0] : undefined
+    const part = kind === 'postgres' || kind.startsWith('redis') ? kind.slice(0, 5) : seat
+    if (part === undefined || this.#going.has(part)) return
+    this.struck.push(kind)
+    const over = strike(this.#world, seat ?? seats[0]!, fault)
+    this.#going.set(
+      part,
+      over.finally(() => this.#going.delete(part)),
+    )
+  }
+
+  /** Everything is well again. */
+  async over(): Promise<void> {
+    while (this.#going.size > 0) await Promise.all(this.#going.values())
+  }
+}
+
+async function strike({ postgres, redis }: World, seat: Seat, fault: Fault): Promise<void> {
   const { kind, lasts, crash } = fault
-  const seat = seats[fault.seat]!
   switch (kind) {
     case 'kill':
       return await alone(seat, async () => {

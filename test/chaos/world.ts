@@ -1,4 +1,7 @@
+import { writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { readThreads, type Thread } from '../crash/checker.ts'
 import type { Random } from '../crash/random.ts'
 import { chatsClient, type Send } from '../support/chats.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
@@ -54,6 +57,23 @@ export async function createWorld(count: number, env: Record<string, string>): P
       if (!keep) await directory.remove()
     },
   }
+}
+
+/** Every thread, read without any server. */
+export async function journalOf({ postgres }: World): Promise<Thread[]> {
+  const store = await postgresStore({ url: postgres.url })
+  try {
+    return await readThreads(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** For whoever looks into it. */
+export function writeDown({ directory }: World, threads: Thread[], problems: string[]): void {
+  const lines = threads.flatMap(({ entries }) => entries.map((entry) => JSON.stringify(entry)))
+  writeFileSync(`${directory}/journal.ndjson`, `${lines.join('\n')}\n`)
+  writeFileSync(`${directory}/problems`, `${problems.join('\n')}\n`)
 }
 
 /** The server says: not now. */

@@ -44,6 +44,7 @@ const scripts = {
   safe: [['count_safe']],
   three: [['count_free', 'count_safe', 'count']],
   steps: [['count_free'], ['count_safe'], ['count']],
+  walk: Array.from({ length: 8 }, (_, i) => [i % 2 === 0 ? 'count_safe' : 'count_free']),
   broken: [['count_fails']],
   long: [['count_long']],
   deaf: [['count_deaf']],
