@@ -87,7 +87,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
       heartbeats.endAll()
       // Streams of clients that do not come back are served while their runs end elsewhere.
       const rest = store.shared ? until - systemClock.monotonic() : 0
-      await listener?.closed(Math.max(rest, goodbye))
+      await listener?.answered(Math.max(rest, goodbye))
       await runtime.stop(0)
       await served
       await closeLinks()

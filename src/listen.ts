@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 
@@ -7,8 +8,8 @@ export interface Listener {
   leave(): void
   /** Takes no more connections; those that are in use go on. */
   close(): void
-  /** Resolves when all of them have ended, or `wait` later. */
-  closed(wait: number): Promise<void>
+  /** Resolves when every request is answered in full, or `wait` later. */
+  answered(wait: number): Promise<void>
 }
 
 /**
@@ -32,10 +33,16 @@ export async function listen(
   }
   const serverOptions = { keepAliveTimeout }
   const server = serve({ fetch: answer, port, hostname, serverOptions })
-  const closed = new Promise<void>((resolve) => server.once('close', resolve))
-  const closeIdle = () => {
-    if ('closeIdleConnections' in server) server.closeIdleConnections()
-  }
+  let open = 0
+  let heard = () => {}
+  // Requests, not connections: some are opened in advance, and nothing ever comes by them.
+  server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+    open++
+    response.once('close', () => {
+      open--
+      if (open === 0) heard()
+    })
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('listening', resolve)
     server.once('error', reject)
@@ -47,17 +54,17 @@ export async function listen(
     },
     close() {
       server.close()
-      closeIdle()
+      if ('closeIdleConnections' in server) server.closeIdleConnections()
     },
-    async closed(wait) {
-      const idle = setInterval(closeIdle, 20) // a connection is kept when its stream ends
-      let late: NodeJS.Timeout | undefined
-      const limit = new Promise<void>((resolve) => {
-        late = setTimeout(resolve, wait)
+    async answered(wait) {
+      if (open === 0) return
+      await new Promise<void>((resolve) => {
+        const late = setTimeout(resolve, wait)
+        heard = () => {
+          clearTimeout(late)
+          resolve()
+        }
       })
-      await Promise.race([closed, limit])
-      clearInterval(idle)
-      clearTimeout(late)
     },
   }
 }

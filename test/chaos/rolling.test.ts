@@ -6,7 +6,7 @@ import { randomFrom } from '../crash/random.ts'
 import { balance } from './balancer.ts'
 import { spread, tallyOf } from './figures.ts'
 import { takeoversIn } from './takeovers.ts'
-import { Visitor } from './visitor.ts'
+import { Visitor, walks, words } from './visitor.ts'
 import { createWorld, journalOf, writeDown } from './world.ts'
 
 const seed = Number(process.env.HANDRAIL_SEED ?? 2026)
@@ -24,7 +24,8 @@ test('a rollout under load: no interaction fails, no word is lost, nobody is tol
   const balancer = await balance(() => world.seats.flatMap(({ url }) => url ?? []))
   const over = new AbortController()
   const crowd = Array.from({ length: visitors }, (_, n) => {
-    const who = { name: `v${n}`, numbers: n * 10_000 }
+    const says = n % 2 === 0 ? walks : words
+    const who = { name: `v${n}`, numbers: n * 10_000, says }
     return new Visitor(balancer.url, randomFrom(seed * 100 + n), who)
   })
   const lives = Promise.all(crowd.map((visitor) => visitor.live(over.signal)))
@@ -42,7 +43,7 @@ test('a rollout under load: no interaction fails, no word is lost, nobody is tol
   await balancer.close()
   await Promise.all(world.seats.map((seat) => seat.stop()))
   const threads = await journalOf(world)
-  const handovers = handoversIn(threads)
+  const handovers = waitsIn(threads, 'handover')
   const diaries = crowd.map(({ diary }) => diary)
   const all = <T>(of: (diary: Visitor['diary']) => T[]) => diaries.flatMap(of)
   const waits = diaries.reduce((sum, { askedToWait }) => sum + askedToWait, 0)
@@ -51,6 +52,7 @@ test('a rollout under load: no interaction fails, no word is lost, nobody is tol
     [
       `rollout (seed ${seed}): ${diaries.reduce((sum, { runs }) => sum + runs, 0)} interactions`,
       `${handovers.length} legs handed over: ${spread(handovers)}`,
+      `to compare, legs of new runs began after: ${spread(waitsIn(threads, 'start'))}`,
       `stopping, besides ${grace} ms of grace: ${stop}`,
       `${all(({ gaps }) => gaps).length} streams came back: ${spread(all(({ gaps }) => gaps))}`,
       `${balancer.refused} connections refused, ${waits} times asked to wait`,
@@ -75,12 +77,14 @@ test('a rollout under load: no interaction fails, no word is lost, nobody is tol
   expect(Math.max(...handovers)).toBeLessThan(5_000)
 })
 
-/** Milliseconds from the moment that a leg was left to the moment that another server began the next. */
-function handoversIn(threads: Thread[]): number[] {
+/** Milliseconds from the moment that a leg was put in line to the moment that a server began it. */
+function waitsIn(threads: Thread[], why: 'handover' | 'start'): number[] {
   return threads.flatMap(({ entries }) =>
     entries.flatMap((entry, n) => {
-      if (entry.kind !== 'run.queued' || entry.body.why !== 'handover') return []
-      const next = entries.slice(n).find((one) => one.kind === 'run.started')
+      if (entry.kind !== 'run.queued' || entry.body.why !== why) return []
+      const next = entries
+        .slice(n)
+        .find((one) => one.kind === 'run.started' && one.runId === entry.runId)
       return [(next?.at ?? Number.POSITIVE_INFINITY) - entry.at]
     }),
   )

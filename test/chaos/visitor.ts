@@ -3,9 +3,12 @@ import type { Random } from '../crash/random.ts'
 import { Screen } from '../crash/reader.ts'
 import { type ChatsClient, chatsClient, type Frame, type Stream } from '../support/chats.ts'
 
-const words = [
-  ...['text 40', 'slow 100', 'slow 200', 'think 10', 'approve', 'free', 'safe'],
-  ...['three', 'steps', 'deaf', 'walk', 'walk', 'walk'],
+/** Many steps, one after another: there is always a next one that another server can take. */
+export const walks = ['walk']
+
+export const words = [
+  ...['text 40', 'slow 100', 'slow 300', 'slow 300', 'think 10', 'approve', 'free', 'safe'],
+  ...['three', 'steps', 'deaf', 'walk'],
 ]
 
 /** What a visitor saw of a rollout. */
@@ -18,6 +21,13 @@ export interface Diary {
   askedToWait: number
 }
 
+/** Who a visitor is; what it says has numbers of its own. */
+interface Who {
+  name: string
+  numbers: number
+  says?: readonly string[]
+}
+
 /** A stock client: fetch for commands, what an EventSource does for streams, and no cleverness. */
 export class Visitor {
   readonly diary: Diary = { runs: 0, failures: [], gaps: [], askedToWait: 0 }
@@ -25,18 +35,20 @@ export class Visitor {
   readonly #random: Random
   readonly #name: string
   readonly #numbers: number
+  readonly #words: readonly string[]
 
-  constructor(url: string, random: Random, { name, numbers }: { name: string; numbers: number }) {
+  constructor(url: string, random: Random, { name, numbers, says = words }: Who) {
     this.#client = chatsClient(url)
     this.#random = random
     this.#name = name
     this.#numbers = numbers
+    this.#words = says
   }
 
   async live(over: AbortSignal): Promise<void> {
     const { diary } = this
     while (!over.aborted) {
-      const text = `${this.#random.pick(words)} #${this.#numbers + diary.runs}`
+      const text = `${this.#random.pick(this.#words)} #${this.#numbers + diary.runs}`
       const chatId = `${this.#name}-${Math.floor(diary.runs / 6)}`
       diary.runs++
       try {
