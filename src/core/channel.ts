@@ -180,7 +180,7 @@ export class Channel {
       }
       this.#settle(lost)
       for (const one of lost) one.failed(stop)
-      if (cancelled) await this.#leg.thread.sync()
+      if (cancelled) await this.away(() => this.#leg.thread.sync())
       this.#leg.abort.abort(stop)
       if (kept.length > 0) await this.#send(kept)
     }

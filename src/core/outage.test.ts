@@ -5,14 +5,17 @@ import { warpClock } from '../../test/support/warp-clock.ts'
 import { toolLoop } from '../agents/tool-loop/agent.ts'
 import { localBus } from '../bus/local/bus.ts'
 import { systemClock } from '../lib/clock.ts'
+import { newId } from '../lib/ids.ts'
 import { call, scriptedModel, text } from '../models/scripted.ts'
 import { localQueue } from '../queue/local/queue.ts'
 import { memoryStore } from '../stores/memory/store.ts'
+import { draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { userText } from './messages.ts'
 import { createRuntime } from './runtime.ts'
 import type { ThreadState } from './state.ts'
 import type { Store } from './store.ts'
+import { Thread } from './thread.ts'
 import { defineTool } from './tool.ts'
 
 const caller = { tenant: 't', user: 'u', roles: [], wire: 'test' }
@@ -185,4 +188,30 @@ test('a store that cannot be asked for the lease delays an effect, and fails not
   expect(statusOf(thread.state, runId)).toBe('completed')
   expect(refusals).toBeGreaterThanOrEqual(2)
   await runtime.stop(0).then(() => served)
+})
+
+test('what is written and cannot be folded yet, because the store went away, is not written again', async () => {
+  const inner = memoryStore({ clock: systemClock })
+  let away = false
+  const store: Store = {
+    ...inner,
+    read: async (...given) => {
+      if (away) throw new RuntimeError('store_unavailable')
+      return await inner.read(...given)
+    },
+  }
+  const around = { store, bus: localBus(), clock: systemClock, newId, crash: () => {} }
+  const [mine, other] = [new Thread('c', around), new Thread('c', around)]
+  const writing = { guard: {}, actor: { type: 'user', id: 'u' } } as const
+  const name = { tenant: 't', owner: 'u', clientId: 'c' }
+  await mine.commit([draft('thread.created', { ...name, agent: 'a' })], writing)
+  await other.sync()
+  await other.commit([draft('thread.renamed', { title: 'theirs' })], writing)
+  away = true
+  const drafts = [draft('thread.renamed', { title: 'mine' })]
+  await expect(mine.commit(drafts, writing)).rejects.toMatchObject({ code: 'store_unavailable' })
+  away = false
+  await mine.commit(drafts, writing)
+  expect(mine.state).toMatchObject({ seq: 3, title: 'mine' })
+  expect(await inner.read('c')).toHaveLength(3)
 })

@@ -38,7 +38,7 @@ export class Thread {
   readonly #around: Surroundings
   readonly #recent: Known[] = []
   readonly #listeners = new Set<(entry: Known) => void>()
-  /** Writes that took too long, by what they write, until it is known that they failed. */
+  /** Writes that took too long or are not folded, by what they write, unless they are known to have failed. */
   readonly #late = new WeakMap<readonly Draft[], Promise<Entry[]>>()
   #syncing: Promise<void> | undefined
   /** The thread is no more; readers leave. */
@@ -87,7 +87,10 @@ export class Thread {
     const stored = await this.#inTime(written, drafts)
     for (const { kind } of drafts) crash(kind)
     const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
+    // Written is written: who tries the same again, because it could not be folded, writes nothing.
+    this.#late.set(drafts, written)
     await this.#accept(known)
+    this.#late.delete(drafts)
     return known
   }
 

@@ -7,6 +7,7 @@ import { drive } from './driver.ts'
 import type { Bench } from './effects.ts'
 import { atEnd, cancelledAsks, next, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
+import { isRuntimeError } from './errors.ts'
 import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import type { RunSecrets } from './secrets.ts'
@@ -84,6 +85,8 @@ export class Worker {
       const done = this.#drive(thread, heartbeat.lease(fence))
         .catch((error: unknown) => {
           if (isLost(error)) log.warn({ threadId }, 'another driver took the thread')
+          else if (isRuntimeError(error, 'store_unavailable'))
+            log.warn({ threadId, err: error }, 'the store is away; the leg waits')
           else log.error({ threadId, err: error }, 'leg failed to be driven')
         })
         .finally(() => {
