@@ -36,7 +36,8 @@ export function takeoversIn(threads: Thread[], { legs }: Register): Takeover[] {
 const entryPlace = ({ at, fence }: Known) => ({ at, fence })
 
 function causeOf(life: Life | undefined, at: number): Pick<Takeover, 'from' | 'took'> {
-  const { endedAt = Number.POSITIVE_INFINITY, frozen = [] } = life ?? {}
+  if (!life) return { from: 'killed' } // so soon that what it logged last did not get out
+  const { endedAt = Number.POSITIVE_INFINITY, frozen } = life
   const slept = frozen.findLast(({ from }) => from < at)
   if (slept && (at < slept.to || endedAt > at)) return { from: 'frozen', took: at - slept.from }
   if (endedAt <= at) return { from: 'killed', took: at - endedAt }
@@ -73,7 +74,9 @@ export function checkTakeovers(
   }
   for (const { effectId, by, at } of executions(outside)) {
     const life = lives.get(by)
-    const own = (intents.get(effectId) ?? []).filter(({ legId }) => legs.get(legId ?? '') === life)
+    const own = (intents.get(effectId) ?? []).filter(
+      ({ legId }) => (legs.get(legId ?? '') ?? life) === life,
+    )
     const said = `${effectId} happened at ${at} by ${by}`
     if (!intents.has(effectId)) continue // its thread was erased
     if (!own.some((intent) => intent.at <= at)) problems.push(`${said}, which did not intend it`)
