@@ -215,3 +215,24 @@ test('what is written and cannot be folded yet, because the store went away, is 
   expect(mine.state).toMatchObject({ seq: 3, title: 'mine' })
   expect(await inner.read('c')).toHaveLength(3)
 })
+
+test('a sweep that failed is made again soon: after an outage much is left to find', async () => {
+  const inner = memoryStore({ clock: systemClock })
+  const sweeps: number[] = []
+  const store: Store = {
+    ...inner,
+    work: async (limit) => {
+      sweeps.push(Date.now())
+      if (sweeps.length <= 2) throw new RuntimeError('store_unavailable')
+      return await inner.work(limit)
+    },
+  }
+  const runtime = createRuntime({
+    ...{ store, bus: localBus(), queue: localQueue(systemClock), log: silent },
+    sweepEvery: 60_000,
+    agents: [{ agent: toolLoop({ name: 'assistant' }), model: scriptedModel([[text('hello')]]) }],
+  })
+  const served = runtime.serve()
+  await until(() => sweeps.length === 3)
+  await runtime.stop(0).then(() => served)
+})

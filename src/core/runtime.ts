@@ -333,9 +333,16 @@ export function createRuntime(options: RuntimeOptions) {
         const { threadIds } = await store.work(1_000)
         for (const threadId of threadIds) queue.ring(threadId)
       }
-      while (!leaving.signal.aborted) {
-        await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep failed'))
-        await clock.sleep(options.sweepEvery ?? 5_000, leaving.signal).catch(() => {})
+      const every = options.sweepEvery ?? 5_000
+      for (let well = true; !leaving.signal.aborted; ) {
+        const failed = await sweep().then(
+          () => undefined,
+          (error: unknown) => ({ err: error }),
+        )
+        if (failed && well) log.warn(failed, 'sweep failed')
+        well = failed === undefined
+        // After an outage there is more to find than usual.
+        await clock.sleep(well ? every : Math.min(every, 1_000), leaving.signal).catch(() => {})
       }
       await served
       // Until then readers are served, also of what is driven elsewhere by now.
