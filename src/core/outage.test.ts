@@ -17,12 +17,13 @@ import type { ThreadState } from './state.ts'
 import type { Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { defineTool } from './tool.ts'
+import type { Log } from './worker.ts'
 
 const caller = { tenant: 't', user: 'u', roles: [], wire: 'test' }
-const silent = { info() {}, warn() {}, error() {} }
+const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** A store that can be taken away, a spool, and a tool that can be held in the middle. */
-function world() {
+function world(log = silent) {
   const inner = memoryStore({ clock: systemClock })
   let away = false
   const store: Store = {
@@ -58,7 +59,7 @@ function world() {
   )
   const start = (timeout = 5_000) => {
     const runtime = createRuntime({
-      ...{ store, spool, bus: localBus(), queue: localQueue(systemClock), log: silent },
+      ...{ store, spool, bus: localBus(), queue: localQueue(systemClock), log },
       sweepEvery: 20,
       agents: [
         {
@@ -235,4 +236,18 @@ test('a sweep that failed is made again soon: after an outage much is left to fi
   const served = runtime.serve()
   await until(() => sweeps.length === 3)
   await runtime.stop(0).then(() => served)
+})
+
+test('a server that stops while the store is away leaves its leg to others, and that is no error', async () => {
+  const errors: string[] = []
+  const error = (_: object, message: string) => void errors.push(message)
+  const { start, setAway, spooled, running } = world({ ...silent, error })
+  const { runtime, stop } = start()
+  await runtime.start(caller, 'c', { messages: [userText('m', 'pay')] })
+  await running.reached
+  setAway(true)
+  running.open()
+  await until(() => spooled.size === 1)
+  await stop()
+  expect(errors).toEqual([])
 })

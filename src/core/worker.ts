@@ -8,7 +8,7 @@ import type { Bench } from './effects.ts'
 import { atEnd, cancelledAsks, next, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
 import { isRuntimeError } from './errors.ts'
-import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
+import { type Heartbeat, isStop, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import type { RunSecrets } from './secrets.ts'
 import { ended, type Run } from './state.ts'
@@ -85,7 +85,7 @@ export class Worker {
       const done = this.#drive(thread, heartbeat.lease(fence))
         .catch((error: unknown) => {
           if (isLost(error)) log.warn({ threadId }, 'another driver took the thread')
-          else if (isRuntimeError(error, 'store_unavailable'))
+          else if (isRuntimeError(error, 'store_unavailable') || isStop(error, 'handover'))
             log.warn({ threadId, err: error }, 'the store is away; the leg waits')
           else log.error({ threadId, err: error }, 'leg failed to be driven')
         })
