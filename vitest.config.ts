@@ -3,7 +3,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 const exclude = [...configDefaults.exclude, '**/dist/**', 'data/**']
 const minutes = 60_000
 /** Tests that kill servers. */
-const crash = ['test/crash/**', 'test/clients/soak/**']
+const crash = ['test/crash/**', 'test/chaos/**', 'test/clients/soak/**']
 
 export default defineConfig({
   // The file that Node takes: Vite would take another, and there would be two of each class.

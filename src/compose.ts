@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { serve } from '@hono/node-server'
 import { pino } from 'pino'
 import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
@@ -13,6 +11,7 @@ import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
 import { newId } from './lib/ids.ts'
 import { fileSpool } from './lib/spool.ts'
+import { type Listener, listen } from './listen.ts'
 import { demoModel } from './models/demo.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
@@ -27,9 +26,6 @@ import type { Route } from './wires/http.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
 import { workflowWire } from './wires/workflow/wire.ts'
-
-/** Idle connections are a balancer's to close, mostly after 60 s: closed by us first, a request may be lost. */
-const serverOptions = { keepAliveTimeout: 75_000 }
 
 /** Picks one of each part: the only file that knows everyone. */
 export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
@@ -71,7 +67,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const { apiKeys, bodyLimit, origins } = config
   const { fetch } = createServer({ routes, open, apiKeys, bodyLimit, origins, log })
   const served = runtime.serve()
-  const closers: (() => void)[] = []
+  let listener: Listener | undefined
 
   return {
     fetch,
@@ -79,27 +75,32 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     store,
     /** Resolves with the port once connections are taken. */
     async listen() {
-      const server = serve({ fetch, port: config.port, hostname: config.host, serverOptions })
-      await new Promise<void>((resolve, reject) => {
-        server.once('listening', resolve)
-        server.once('error', reject)
-      })
-      closers.push(() => {
-        server.close()
-        if ('closeIdleConnections' in server) server.closeIdleConnections()
-      })
-      return (server.address() as AddressInfo).port
+      listener = await listen(fetch, config)
+      return listener.port
     },
-    /** Takes no more, hands over what runs, and leaves the files in order. */
+    /** Goes without a loss: says so first, hands over what runs, and leaves the files in order. */
     async close() {
-      for (const closer of closers) closer()
-      await runtime.stop(config.drain)
+      const { grace, drain } = config
+      runtime.leave()
+      listener?.leave()
+      if (grace > 0) await systemClock.sleep(grace)
+      const until = systemClock.monotonic() + drain
+      listener?.close()
+      await runtime.drained(drain)
+      heartbeats.endAll()
+      // Streams of clients that do not come back are served while their runs end elsewhere.
+      const rest = store.shared ? until - systemClock.monotonic() : 0
+      await listener?.answered(Math.max(rest, goodbye))
+      await runtime.stop(0)
       await served
       await closeLinks()
       await store.close()
     },
   }
 }
+
+/** Milliseconds for streams to end. */
+const goodbye = 200
 
 function agentsOf(config: Config, settings: Settings, clock: Clock): AgentEntry[] {
   const { demoDelay: delay, data } = config

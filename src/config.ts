@@ -22,6 +22,9 @@ export interface Config {
   /** Legs at once, of all servers together and of one tenant. */
   legLimits: { total?: number; perTenant?: number }
   leaseTtl: number
+  /** How long a server that stops still takes requests, so that whoever sends them here hears of it. */
+  grace: number
+  /** How long what it is doing may take to come to an end. */
   drain: number
   demoDelay: number
   origins: ReadonlySet<string>
@@ -71,6 +74,7 @@ const schema = z.object({
   HANDRAIL_TOTAL_LEGS: limit,
   HANDRAIL_TENANT_LEGS: limit,
   HANDRAIL_LEASE_MS: whole(15_000, 100),
+  HANDRAIL_GRACE_MS: z.coerce.number().int().min(0).optional(),
   HANDRAIL_DRAIN_MS: whole(5_000),
   HANDRAIL_DEMO_DELAY_MS: whole(15),
   HANDRAIL_SESSION_TTL: whole(3_600, 1),
@@ -126,6 +130,8 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
       ...(read.HANDRAIL_TENANT_LEGS !== undefined && { perTenant: read.HANDRAIL_TENANT_LEGS }),
     },
     leaseTtl: read.HANDRAIL_LEASE_MS,
+    // Alone, there is nobody to send them to.
+    grace: read.HANDRAIL_GRACE_MS ?? (read.REDIS_URL === undefined ? 0 : 3_000),
     drain: read.HANDRAIL_DRAIN_MS,
     demoDelay: read.HANDRAIL_DEMO_DELAY_MS,
     origins: new Set(read.HANDRAIL_CORS_ORIGINS.split(/[\s,]+/).filter(Boolean)),

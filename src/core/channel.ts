@@ -5,6 +5,7 @@ import { isRuntimeError } from './errors.ts'
 import { type Leg, LegStop } from './leg.ts'
 import type { Expectation } from './store.ts'
 import { closedBy } from './tail.ts'
+import { isLost } from './thread.ts'
 
 /** Keeps outcomes of effects while the store is away, as evidence for later. */
 export interface Spool {
@@ -170,7 +171,8 @@ export class Channel {
       // Cancelled: what was begun is still told. Any other conflict: the leg is somebody else's.
       const cancelled = conflict?.fact === `run:${this.#leg.runId}`
       const kept = cancelled ? batch.filter((one) => !one.drafts.some(starts)) : []
-      const stop = conflict ? new LegStop(cancelled ? 'cancelled' : 'lost') : error
+      const lostIt = conflict !== undefined || isLost(error)
+      const stop = lostIt ? new LegStop(cancelled ? 'cancelled' : 'lost') : error
       const lost = batch.filter((one) => !kept.includes(one))
       for (const one of lost) {
         this.#held -= one.pieces.length
@@ -178,7 +180,7 @@ export class Channel {
       }
       this.#settle(lost)
       for (const one of lost) one.failed(stop)
-      if (cancelled) await this.#leg.thread.sync()
+      if (cancelled) await this.away(() => this.#leg.thread.sync())
       this.#leg.abort.abort(stop)
       if (kept.length > 0) await this.#send(kept)
     }

@@ -7,7 +7,7 @@ import { type Body, draft, type Usage } from './entries.ts'
 import { failureOf, RuntimeError, toRuntimeError } from './errors.ts'
 import { overBudget } from './governor.ts'
 import { validHistory } from './history.ts'
-import { isStop, type Leg } from './leg.ts'
+import { isStop, type Leg, mayHandOver } from './leg.ts'
 import type { Message, Part } from './messages.ts'
 import type { Model, ModelEvent, ModelRequest } from './model.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
@@ -68,13 +68,14 @@ export function modelCaller(model: Model, retry: RetryRule, bench: Bench) {
 
     let attempt = effects.get(effectId)?.intent.attempt ?? 0
     for (let tries = 1; ; tries++) {
+      mayHandOver(leg)
       await overBudget(bench)
       attempt++
       const messageId = bench.newId('msg')
       const about = { effectId, effect: 'model' as const, name: model.name }
       const intent: Body<'effect.intended'> = { ...about, key, digest, attempt, messageId }
       await channel.commit(draft('effect.intended', { ...intent, idempotent: true }))
-      await leg.lease.hold()
+      await channel.away(() => leg.lease.hold())
       const writing = new Writing(messageId, bench)
       try {
         leg.signal.throwIfAborted()

@@ -29,7 +29,7 @@ export async function endOf(leg: Leg, channel: Channel, error?: unknown): Promis
     } catch (conflict) {
       if (isLost(conflict)) return
       if (!isRuntimeError(conflict, 'journal_conflict') || tries >= triesToDecide) throw conflict
-      await thread.sync()
+      await channel.away(() => thread.sync())
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { Bench } from './effects.ts'
 import { type Body, draft } from './entries.ts'
 import { failureOf, RuntimeError } from './errors.ts'
+import { mayHandOver } from './leg.ts'
 import { asText, type CallPart, toolText } from './messages.ts'
 import { defaultToolTimeout, type Tool } from './tool.ts'
 
@@ -23,12 +24,13 @@ export async function execute({ call, tool, input, intent }: Execution, bench: B
   const { leg, channel, clock } = bench
   const { effectId, effect, name, callId } = intent
   const about = { effectId, effect, name, ...(callId !== undefined && { callId }) }
+  mayHandOver(leg)
   await channel.commit(draft('effect.intended', intent))
-  await leg.lease.hold()
-  if (leg.signal.aborted) {
+  const held = channel.away(() => leg.lease.hold()).then(() => leg.signal.throwIfAborted())
+  await held.catch((error: unknown) => {
     channel.write(draft('effect.failed', { ...about, error: notBegun }))
-    throw leg.signal.reason
-  }
+    throw error
+  })
 
   const timeout = tool.timeout ?? defaultToolTimeout
   const late = new AbortController()

@@ -38,8 +38,15 @@ export interface Leg {
   /** Ends the leg's work: what it has begun is told to stop. */
   readonly abort: AbortController
   readonly signal: AbortSignal
+  /** Fires when the server is about to go: the leg is handed over before its next effect. */
+  readonly leaving: AbortSignal
   /** Fires when the server itself is going: nothing more can be written. */
   readonly closing: AbortSignal
+}
+
+/** Where another server can go on as if nothing had been: nothing is begun, all before it is written. */
+export function mayHandOver({ leaving }: Leg): void {
+  if (leaving.aborted) throw new LegStop('handover')
 }
 
 export interface Heartbeat {

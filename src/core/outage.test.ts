@@ -5,21 +5,25 @@ import { warpClock } from '../../test/support/warp-clock.ts'
 import { toolLoop } from '../agents/tool-loop/agent.ts'
 import { localBus } from '../bus/local/bus.ts'
 import { systemClock } from '../lib/clock.ts'
+import { newId } from '../lib/ids.ts'
 import { call, scriptedModel, text } from '../models/scripted.ts'
 import { localQueue } from '../queue/local/queue.ts'
 import { memoryStore } from '../stores/memory/store.ts'
+import { draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { userText } from './messages.ts'
 import { createRuntime } from './runtime.ts'
 import type { ThreadState } from './state.ts'
 import type { Store } from './store.ts'
+import { Thread } from './thread.ts'
 import { defineTool } from './tool.ts'
+import type { Log } from './worker.ts'
 
 const caller = { tenant: 't', user: 'u', roles: [], wire: 'test' }
-const silent = { info() {}, warn() {}, error() {} }
+const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** A store that can be taken away, a spool, and a tool that can be held in the middle. */
-function world() {
+function world(log = silent) {
   const inner = memoryStore({ clock: systemClock })
   let away = false
   const store: Store = {
@@ -55,7 +59,7 @@ function world() {
   )
   const start = (timeout = 5_000) => {
     const runtime = createRuntime({
-      ...{ store, spool, bus: localBus(), queue: localQueue(systemClock), log: silent },
+      ...{ store, spool, bus: localBus(), queue: localQueue(systemClock), log },
       sweepEvery: 20,
       agents: [
         {
@@ -156,4 +160,94 @@ test('what was kept is shown as evidence when the process is gone before the sto
   expect(record?.ask).toMatchObject({ kind: 'in_doubt', evidence: { output: 'paid' } })
   expect(runs()).toBe(1)
   await second.stop()
+})
+
+test('a store that cannot be asked for the lease delays an effect, and fails nothing', async () => {
+  const inner = memoryStore({ clock: systemClock })
+  let slept = 0
+  let refusals = 0
+  const store: Store = {
+    ...inner,
+    append: async (...given) => {
+      const stored = await inner.append(...given)
+      if (given[1].some(({ kind }) => kind === 'effect.intended')) slept += 20_000
+      return stored
+    },
+    renew: async (...given) => {
+      if (slept > 0 && refusals++ < 2) throw new RuntimeError('store_unavailable')
+      return await inner.renew(...given)
+    },
+  }
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + slept }
+  const runtime = createRuntime({
+    ...{ store, clock, bus: localBus(), queue: localQueue(systemClock), log: silent },
+    agents: [{ agent: toolLoop({ name: 'assistant' }), model: scriptedModel([[text('hello')]]) }],
+  })
+  const served = runtime.serve()
+  const { thread, runId } = await runtime.start(caller, 'c', { messages: [userText('m', 'hi')] })
+  await until(() => !['queued', 'running'].includes(statusOf(thread.state, runId) ?? ''))
+  expect(statusOf(thread.state, runId)).toBe('completed')
+  expect(refusals).toBeGreaterThanOrEqual(2)
+  await runtime.stop(0).then(() => served)
+})
+
+test('what is written and cannot be folded yet, because the store went away, is not written again', async () => {
+  const inner = memoryStore({ clock: systemClock })
+  let away = false
+  const store: Store = {
+    ...inner,
+    read: async (...given) => {
+      if (away) throw new RuntimeError('store_unavailable')
+      return await inner.read(...given)
+    },
+  }
+  const around = { store, bus: localBus(), clock: systemClock, newId, crash: () => {} }
+  const [mine, other] = [new Thread('c', around), new Thread('c', around)]
+  const writing = { guard: {}, actor: { type: 'user', id: 'u' } } as const
+  const name = { tenant: 't', owner: 'u', clientId: 'c' }
+  await mine.commit([draft('thread.created', { ...name, agent: 'a' })], writing)
+  await other.sync()
+  await other.commit([draft('thread.renamed', { title: 'theirs' })], writing)
+  away = true
+  const drafts = [draft('thread.renamed', { title: 'mine' })]
+  await expect(mine.commit(drafts, writing)).rejects.toMatchObject({ code: 'store_unavailable' })
+  away = false
+  await mine.commit(drafts, writing)
+  expect(mine.state).toMatchObject({ seq: 3, title: 'mine' })
+  expect(await inner.read('c')).toHaveLength(3)
+})
+
+test('a sweep that failed is made again soon: after an outage much is left to find', async () => {
+  const inner = memoryStore({ clock: systemClock })
+  const sweeps: number[] = []
+  const store: Store = {
+    ...inner,
+    work: async (limit) => {
+      sweeps.push(Date.now())
+      if (sweeps.length <= 2) throw new RuntimeError('store_unavailable')
+      return await inner.work(limit)
+    },
+  }
+  const runtime = createRuntime({
+    ...{ store, bus: localBus(), queue: localQueue(systemClock), log: silent },
+    sweepEvery: 60_000,
+    agents: [{ agent: toolLoop({ name: 'assistant' }), model: scriptedModel([[text('hello')]]) }],
+  })
+  const served = runtime.serve()
+  await until(() => sweeps.length === 3)
+  await runtime.stop(0).then(() => served)
+})
+
+test('a server that stops while the store is away leaves its leg to others, and that is no error', async () => {
+  const errors: string[] = []
+  const error = (_: object, message: string) => void errors.push(message)
+  const { start, setAway, spooled, running } = world({ ...silent, error })
+  const { runtime, stop } = start()
+  await runtime.start(caller, 'c', { messages: [userText('m', 'pay')] })
+  await running.reached
+  setAway(true)
+  running.open()
+  await until(() => spooled.size === 1)
+  await stop()
+  expect(errors).toEqual([])
 })

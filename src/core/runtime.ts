@@ -82,6 +82,7 @@ export function createRuntime(options: RuntimeOptions) {
   const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
   const around = { store, bus, clock, newId, crash }
   const threads = threadCache((threadId) => new Thread(threadId, around))
+  const leaving = sharedAbort()
   const closing = sharedAbort()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const setups = agentSetups(options)
@@ -98,6 +99,7 @@ export function createRuntime(options: RuntimeOptions) {
     ...(options.slots && { slots: options.slots }),
     ...(options.spool && { spool: options.spool }),
     heartbeat: beat,
+    leaving: leaving.signal,
     closing: closing.signal,
     secrets,
     agent: (name) => setups.get(name) ?? absent(name),
@@ -355,29 +357,54 @@ export function createRuntime(options: RuntimeOptions) {
         } catch (error) {
           log.warn({ threadId, err: error }, 'could not look at a thread')
         }
-      }, closing.signal)
+      }, leaving.signal)
       const sweep = async () => {
         const { threadIds } = await store.work(1_000)
-        for (const threadId of threadIds) queue.ring(threadId)
+        for (const threadId of threadIds) ring(threadId) // here: what was forgotten may be so elsewhere too
       }
-      while (!closing.signal.aborted) {
-        await sweep().catch((error: unknown) => log.warn({ err: error }, 'sweep failed'))
-        await clock.sleep(options.sweepEvery ?? 5_000, closing.signal).catch(() => {})
+      const every = options.sweepEvery ?? Math.min(5_000, leaseTtl / 3)
+      for (let well = true; !leaving.signal.aborted; ) {
+        const failed = await sweep().then(
+          () => undefined,
+          (error: unknown) => ({ err: error }),
+        )
+        if (failed && well) log.warn(failed, 'sweep failed')
+        well = failed === undefined
+        // After an outage there is more to find than usual.
+        await clock.sleep(well ? every : Math.min(every, 1_000), leaving.signal).catch(() => {})
       }
       await served
+      // Until then readers are served, also of what is driven elsewhere by now.
+      await new Promise<void>((resolve) => {
+        if (closing.signal.aborted) resolve()
+        closing.signal.addEventListener('abort', () => resolve(), { once: true })
+      })
       unlisten()
     },
 
-    /** Takes no more, lets legs come to an end for a while, hands over the rest. */
+    /**
+     * Takes no more legs; those it has are handed over before their next effect. Requests are served as
+     * before: what they begin is for other servers.
+     */
+    leave(): void {
+      leaving.abort()
+    },
+
+    /** After `leave`: resolves when no leg is driven here any more, or `wait` later. */
+    drained: (wait: number) => worker.drained(wait),
+
+    /** Takes no more, lets legs come to an end for a while, cuts the rest. */
     async stop(wait = 5_000): Promise<void> {
+      leaving.abort()
+      await worker.drained(wait)
       closing.abort()
-      await worker.drain(wait)
+      await worker.cut()
       beat.stop()
     },
 
     /** Why work cannot be taken now, if it cannot. */
     async problem(): Promise<string | undefined> {
-      if (closing.signal.aborted) return 'The server is stopping.'
+      if (leaving.signal.aborted) return 'The server is stopping.'
       return await store.work(1).then(
         () => undefined,
         () => 'Storage is not available.',

@@ -38,7 +38,7 @@ export class Thread {
   readonly #around: Surroundings
   readonly #recent: Known[] = []
   readonly #listeners = new Set<(entry: Known) => void>()
-  /** Writes that took too long, by what they write, until it is known that they failed. */
+  /** Writes that took too long or are not folded, by what they write, unless they are known to have failed. */
   readonly #late = new WeakMap<readonly Draft[], Promise<Entry[]>>()
   #syncing: Promise<void> | undefined
   /** The thread is no more; readers leave. */
@@ -87,7 +87,10 @@ export class Thread {
     const stored = await this.#inTime(written, drafts)
     for (const { kind } of drafts) crash(kind)
     const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
+    // Written is written: who tries the same again, because it could not be folded, writes nothing.
+    this.#late.set(drafts, written)
     await this.#accept(known)
+    this.#late.delete(drafts)
     return known
   }
 
@@ -184,9 +187,10 @@ const endsLeg = ({ kind }: Known) =>
 /** How often a decision is made anew before its maker is told that something is always in between. */
 export const triesToDecide = 50
 
-/** The fence was not the newest: trying again is no use. */
+/** The fence was not the newest, or the thread is no more: trying again is no use. */
 export const isLost = (error: unknown): boolean =>
-  isRuntimeError(error, 'journal_conflict') && error.data?.fence !== undefined
+  isRuntimeError(error, 'thread_not_found') ||
+  (isRuntimeError(error, 'journal_conflict') && error.data?.fence !== undefined)
 
 /**
  * Decides and writes until both agree: `decide` looks at the state and gives what to write and

@@ -125,3 +125,29 @@ test('what came to another server is left to it for a moment, and done if it doe
   for (const { runtime } of [here, there]) await runtime.stop(0)
   await Promise.all([idle, served])
 })
+
+test('a driver whose thread is erased meanwhile leaves it without a word of failure', async () => {
+  const store = memoryStore({ clock: systemClock })
+  const errors: string[] = []
+  let erased = false
+  const agent: Agent = {
+    name: 'slow',
+    async *run() {
+      await store.erase('c', {})
+      erased = true
+      yield { type: 'event', name: 'late', value: {} }
+    },
+  }
+  const runtime = createRuntime({
+    ...{ store, bus: localBus(), queue: localQueue(systemClock), plainIds: true },
+    log: { ...silent, error: (_, message) => errors.push(message) },
+    agents: [{ agent, model: scriptedModel(() => [text('done')]) }],
+  })
+  const served = runtime.serve()
+  const caller = { tenant: 't', user: 'u', roles: [], wire: 'test' }
+  await runtime.start(caller, 'c', { messages: [userText('m', 'go')] })
+  await vi.waitFor(() => expect([erased, runtime.legs]).toEqual([true, 0]), { timeout: 5_000 })
+  expect(errors).toEqual([])
+  await runtime.stop()
+  await served
+})

@@ -7,7 +7,8 @@ import { drive } from './driver.ts'
 import type { Bench } from './effects.ts'
 import { atEnd, cancelledAsks, next, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
-import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
+import { isRuntimeError } from './errors.ts'
+import { type Heartbeat, isStop, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import type { RunSecrets } from './secrets.ts'
 import type { Run } from './state.ts'
@@ -21,6 +22,8 @@ export interface WorkerSetup extends Surroundings {
   slots?: Slots
   spool?: Spool
   heartbeat: Heartbeat
+  /** No more legs are taken. */
+  leaving: AbortSignal
   closing: AbortSignal
   secrets: RunSecrets
   agent: (name: string) => AgentSetup
@@ -67,7 +70,7 @@ export class Worker {
 
   /** Whether this server can drive one more leg. */
   get hasRoom(): boolean {
-    return this.#places < this.#setup.maxLegs && !this.#setup.closing.aborted
+    return this.#places < this.#setup.maxLegs && !this.#setup.leaving.aborted
   }
 
   /** A command came to this server: what it queued is for us to drive. */
@@ -77,7 +80,7 @@ export class Worker {
 
   /** Does what the thread needs now; legs go on in the background. Gives the next time to look. */
   async look(threadId: string): Promise<number | undefined> {
-    const { clock, newId, closing, log, heartbeat } = this.#setup
+    const { clock, newId, leaving, log, heartbeat } = this.#setup
     const thread = await this.#setup.open(threadId)
     await thread.sync()
     const { state } = thread
@@ -89,7 +92,7 @@ export class Worker {
     if (this.#driving.has(threadId)) return nextLook(thread)
     const ours = this.#expected.delete(threadId) || settled
     if (state.leg !== null) {
-      if (closing.aborted) return clock.now() + 1_000
+      if (leaving.aborted) return clock.now() + 100 // for another server
       const theirs = ours ? undefined : this.#theirsUntil(thread)
       if (theirs !== undefined) return theirs
       const taken = await this.#take(thread, state.leg, ours)
@@ -99,6 +102,8 @@ export class Worker {
       const done = this.#drive(thread, heartbeat.lease(fence))
         .catch((error: unknown) => {
           if (isLost(error)) log.warn({ threadId }, 'another driver took the thread')
+          else if (isRuntimeError(error, 'store_unavailable') || isStop(error, 'handover'))
+            log.warn({ threadId, err: error }, 'the store is away; the leg waits')
           else log.error({ threadId, err: error }, 'leg failed to be driven')
         })
         .finally(() => {
@@ -119,7 +124,7 @@ export class Worker {
     legId: string,
     ours: boolean,
   ): Promise<{ fence: number; leave: () => void } | { again: number }> {
-    const { store, clock, serverId, leaseTtl, closing } = this.#setup
+    const { store, clock, serverId, leaseTtl, leaving } = this.#setup
     const { threadId, state } = thread
     // A leg that has begun is most likely being driven: whether it is, the lease knows.
     const begun = state.runs.get(state.active ?? '')?.status !== 'queued'
@@ -129,7 +134,7 @@ export class Worker {
       let claimed = await store.claim(threadId, serverId, leaseTtl)
       // Whoever drove the leg before is about to let go.
       for (let since = clock.monotonic(); ours && !begun && !claimed; ) {
-        if (closing.aborted || clock.monotonic() - since > headStart) break
+        if (leaving.aborted || clock.monotonic() - since > headStart) break
         await clock.sleep(claimAgain)
         claimed = await store.claim(threadId, serverId, leaseTtl)
       }
@@ -179,24 +184,33 @@ export class Worker {
     }
   }
 
-  /** Hands over what is being driven: each leg stops where it can be taken up by another server. */
-  async drain(wait: number): Promise<void> {
+  /** Resolves when nothing is driven any more, or `wait` later. */
+  async drained(wait: number): Promise<void> {
     const { clock } = this.#setup
-    const done = Promise.all([...this.#driving.values()].map((one) => one.done))
     const over = new AbortController()
-    await Promise.race([done, clock.sleep(wait, over.signal).catch(() => {})])
-    for (const { leg } of this.#driving.values()) leg?.abort.abort(new LegStop('handover'))
-    await Promise.race([done, clock.sleep(3_000, over.signal).catch(() => {})])
+    const late = clock.sleep(wait, over.signal).catch(() => {})
+    // A look that was under way may have begun one more.
+    const done = async () => {
+      while (this.#driving.size > 0 && !over.signal.aborted)
+        await Promise.all([...this.#driving.values()].map((one) => one.done))
+    }
+    await Promise.race([done(), late])
     over.abort('over')
   }
 
+  /** Stops what is still driven where it is: its effects are cut, and in doubt where that matters. */
+  async cut(): Promise<void> {
+    for (const { leg } of this.#driving.values()) leg?.abort.abort(new LegStop('handover'))
+    await this.drained(3_000)
+  }
+
   async #drive(thread: Thread, lease: Lease): Promise<void> {
-    const { store, closing, crash } = this.#setup
+    const { store, leaving, crash } = this.#setup
     const { threadId, state } = thread
     crash('leg.claimed')
     try {
       await thread.sync()
-      while (state.leg !== null && !closing.aborted) {
+      while (state.leg !== null && !leaving.aborted) {
         const run = state.runs.get(state.active ?? '')
         if (!run) return
         if (run.status === 'cancelling') await finishCancel(thread, lease.fence, this.#setup.newId)
@@ -211,7 +225,7 @@ export class Worker {
 
   /** One leg; false when it was lost to another driver. */
   async #leg(thread: Thread, run: Run, lease: Lease): Promise<boolean> {
-    const { clock, newId, crash, spool, closing, log, secrets } = this.#setup
+    const { clock, newId, crash, spool, leaving, closing, log, secrets } = this.#setup
     const { runId, legId } = run
     const abort = new AbortController()
     const actor: Actor = { type: 'agent', id: run.agent }
@@ -227,6 +241,7 @@ export class Worker {
       clock,
       abort,
       signal,
+      leaving,
       closing,
     }
     const about = { threadId: thread.threadId, runId, legId }

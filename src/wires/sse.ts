@@ -139,9 +139,13 @@ export const sseHeaders = {
   'x-accel-buffering': 'no',
 }
 
+/** Milliseconds in which what has just happened gets to who reads, before its stream ends. */
+const lastFrames = 20
+
 /** Keeps quiet streams alive with comments: one timer for all of them. */
 export class Heartbeats {
-  readonly #streams = new Set<{ quietSince: number; beat: () => void }>()
+  readonly #streams = new Set<{ quietSince: number; beat: () => void; end?: () => void }>()
+  #ending = false
   readonly #every: number
   #timer: NodeJS.Timeout | undefined
 
@@ -149,9 +153,11 @@ export class Heartbeats {
     this.#every = every
   }
 
-  add(beat: () => void) {
-    const stream = { quietSince: Date.now(), beat }
+  /** `end`: of a stream whose reader comes back by itself when it ends too early. */
+  add(beat: () => void, end?: () => void) {
+    const stream = { quietSince: Date.now(), beat, ...(end && { end }) }
     this.#streams.add(stream)
+    if (this.#ending && end) setTimeout(end, lastFrames)
     this.#timer ??= setInterval(() => this.#tick(), Math.min(1_000, this.#every)).unref()
     return {
       sent: () => {
@@ -166,6 +172,12 @@ export class Heartbeats {
     }
   }
 
+  /** Sends readers elsewhere, those who would find the way. */
+  endAll(): void {
+    this.#ending = true
+    for (const { end } of this.#streams) if (end) setTimeout(end, lastFrames)
+  }
+
   #tick(): void {
     const now = Date.now()
     for (const stream of this.#streams) {
@@ -178,6 +190,8 @@ export class Heartbeats {
 
 export interface StreamOptions {
   left?: () => void
+  /** The reader comes back by itself with the id of the last frame. */
+  resumes?: boolean
   headers?: Record<string, string>
   /** What keeps a quiet stream alive, if not a comment; empty where the encoding has nothing for it. */
   beat?: string
@@ -190,17 +204,25 @@ export interface StreamOptions {
 export function sse(
   batches: (signal: AbortSignal) => AsyncIterable<string | Uint8Array>,
   heartbeats: Heartbeats,
-  { left, headers, beat: sign = ': keep-alive\n\n' }: StreamOptions = {},
+  { left, resumes, headers, beat: sign = ': keep-alive\n\n' }: StreamOptions = {},
 ): Response {
   const gone = new AbortController()
   const iterator = batches(gone.signal)[Symbol.asyncIterator]()
   let beat: ReturnType<Heartbeats['add']> | undefined
+  let ending = false
+  const end = () => {
+    ending = true
+    gone.abort()
+  }
   const body = new ReadableStream<Uint8Array>(
     {
       start(out) {
-        beat = heartbeats.add(() => {
-          if (sign !== '' && (out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(sign))
-        })
+        beat = heartbeats.add(
+          () => {
+            if (sign !== '' && (out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(sign))
+          },
+          resumes ? end : undefined,
+        )
       },
       async pull(out) {
         try {
@@ -209,13 +231,15 @@ export function sse(
           // For a single delta this costs half of what a TextEncoder does.
           if (!done) return out.enqueue(Buffer.from(value))
           beat?.stop()
-          if (!gone.signal.aborted) out.close()
+          if (ending) out.enqueue(Buffer.from(comeBack()))
+          if (ending || !gone.signal.aborted) out.close()
         } catch (error) {
           beat?.stop()
           out.error(error)
         }
       },
       cancel() {
+        ending = false
         beat?.stop()
         gone.abort()
         left?.()
@@ -225,3 +249,6 @@ export function sse(
   )
   return new Response(body, { headers: { ...sseHeaders, ...headers } })
 }
+
+/** Milliseconds after which an EventSource comes back: soon, and not all at the same time. */
+const comeBack = () => `retry: ${100 + Math.floor(Math.random() * 900)}\n\n`

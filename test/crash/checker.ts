@@ -3,6 +3,7 @@ import { read } from '../../src/core/entries.ts'
 import { fold } from '../../src/core/fold.ts'
 import { validHistory } from '../../src/core/history.ts'
 import { ended, type Run, type ThreadState } from '../../src/core/state.ts'
+import type { Store, ThreadRow } from '../../src/core/store.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { fileStore } from '../../src/stores/file/store.ts'
 import { checkEffects } from './check-effects.ts'
@@ -11,6 +12,7 @@ import type { Told } from './person.ts'
 
 export interface Thread {
   threadId: string
+  row: ThreadRow
   entries: Known[]
   state: ThreadState
 }
@@ -19,10 +21,20 @@ export type Complain = (problem: string) => void
 
 /** Reads the journal of a stopped server, and the outside's record, and nothing else. */
 export async function check(data: string, outside: string, told: Told): Promise<string[]> {
+  const store = await fileStore({ directory: data, clock: systemClock })
+  try {
+    return checkThreads(await readThreads(store), outside, told)
+  } finally {
+    await store.close()
+  }
+}
+
+/** The same, of threads that were read from any store. */
+export function checkThreads(threads: Thread[], outside: string, told: Told): string[] {
   const problems: string[] = []
-  const threads = await readThreads(data, problems)
   for (const thread of threads) {
     const complain: Complain = (problem) => problems.push(`${thread.threadId}: ${problem}`)
+    checkRow(thread, complain)
     checkOrder(thread, complain)
     checkTransitions(thread, complain)
     checkAsks(thread, complain)
@@ -39,31 +51,29 @@ export async function check(data: string, outside: string, told: Told): Promise<
   return problems
 }
 
-async function readThreads(directory: string, problems: string[]): Promise<Thread[]> {
-  const store = await fileStore({ directory, clock: systemClock })
+export async function readThreads(store: Store): Promise<Thread[]> {
   const threads: Thread[] = []
-  try {
-    let cursor: string | undefined
-    do {
-      const page = await store.threads({
-        ...{ tenant: 'default', owner: 'local', limit: 100 },
-        ...(cursor !== undefined && { cursor }),
-      })
-      for (const row of page.rows) {
-        const { threadId } = row
-        const entries = (await store.read(threadId, { limit: 1e6 })).map(read)
-        const state = fold(threadId, entries)
-        threads.push({ threadId, entries, state })
-        const { title, leg, updatedAt } = state
-        if (row.title !== title || row.leg !== leg || row.updatedAt > updatedAt)
-          problems.push(`${threadId}: the index says ${JSON.stringify(row)}`)
-      }
-      cursor = page.next
-    } while (cursor !== undefined)
-  } finally {
-    await store.close()
-  }
+  let cursor: string | undefined
+  do {
+    const page = await store.threads({
+      ...{ tenant: 'default', owner: 'local', limit: 100 },
+      ...(cursor !== undefined && { cursor }),
+    })
+    for (const row of page.rows) {
+      const { threadId } = row
+      const entries = (await store.read(threadId, { limit: 1e6 })).map(read)
+      threads.push({ threadId, row, entries, state: fold(threadId, entries) })
+    }
+    cursor = page.next
+  } while (cursor !== undefined)
   return threads
+}
+
+/** The index says what the journal says. */
+function checkRow({ row, state }: Thread, complain: Complain): void {
+  const { title, leg, updatedAt } = state
+  if (row.title !== title || row.leg !== leg || row.updatedAt > updatedAt)
+    complain(`the index says ${JSON.stringify(row)}`)
 }
 
 /** I5: without gap or repeat. I6: one driver after another. */

@@ -3,11 +3,11 @@ import { afterAll, expect, test } from 'vitest'
 import { chatsClient } from '../support/chats.ts'
 import { temporaryDirectory } from '../support/server.ts'
 import { check } from './checker.ts'
+import { differences } from './differences.ts'
 import { begin, type Place, placeIn, stopInTime, tryBegin } from './life.ts'
 import { Person } from './person.ts'
 import { type End, planOf, points, wishesFor } from './points.ts'
 import { randomFrom } from './random.ts'
-import { type Reader, Screen } from './reader.ts'
 
 /** Always the same in CI; `HANDRAIL_SEED=random npm run test:crash` looks elsewhere. */
 const asked = process.env.HANDRAIL_SEED ?? '2026'
@@ -45,8 +45,9 @@ test.concurrent.each(Array.from({ length: workers }, (_, n) => n))(
     }
 
     const server = await begin(place, environment)
-    await person.settle(server.url, new AbortController().signal)
-    const problems = [...person.problems, ...(await differences(server.url, person))]
+    const client = chatsClient(server.url)
+    await person.settle({ client, gone: new AbortController().signal })
+    const problems = [...person.problems, ...(await differences(client, person.readers))]
     expect(await stopInTime(server)).toBe(true)
     problems.push(...(await check(place.data, place.outside, person.told)))
     expect(problems, `data is kept in ${directory.path}`).toEqual([])
@@ -74,11 +75,8 @@ async function life(place: Place, person: Person, end: End): Promise<boolean> {
   let reached = true
   if (server) {
     void server.exited.then(() => gone.abort())
-    const lived = person.live(
-      server.url,
-      gone.signal,
-      end.by === 'point' ? wishesFor(end.point) : [],
-    )
+    const door = { client: chatsClient(server.url), gone: gone.signal }
+    const lived = person.live(door, end.by === 'point' ? wishesFor(end.point) : [])
     const late = sleep(end.by === 'point' ? patience : end.after, undefined, {
       signal: gone.signal,
     })
@@ -105,37 +103,4 @@ async function life(place: Place, person: Person, end: End): Promise<boolean> {
   if (reached) died.set(end.point, (died.get(end.point) ?? 0) + 1)
   else tally.missed.push(`${end.point}:${end.occurrence}`)
   return reached
-}
-
-/** Readers that lived through it, or come back with an old cursor, against one that reads it now. */
-async function differences(url: string, person: Person): Promise<string[]> {
-  const client = chatsClient(url)
-  const problems: string[] = []
-  const readOn = async (chatId: string, id: string, screen: Screen, last?: string) => {
-    const stream = await client.join(chatId, id, last)
-    for await (const frame of stream.frames) screen.take(frame)
-    return screen
-  }
-  const compare = (who: string, screen: Screen, now: Screen) => {
-    problems.push(...screen.problems.map((problem) => `${who}: ${problem}`))
-    if (screen.story === now.story) return
-    problems.push(`${who} has\n${screen.story}\nand should have\n${now.story}`)
-  }
-  const judge = async ({ chatId, interactionId, screen, earlier, last }: Reader) => {
-    const who = `${chatId} ${interactionId}`
-    const now = await readOn(chatId, interactionId, new Screen())
-    // Also when it was over: it may have been taken up again by a request that was not answered.
-    await readOn(chatId, interactionId, screen, last)
-    compare(who, screen, now)
-    for (const then of earlier) {
-      const later = await readOn(chatId, interactionId, then.screen, then.last)
-      compare(`${who} from ${then.last}`, later, now)
-    }
-  }
-  const rest = person.readers.values()
-  const some = Array.from({ length: 16 }, async () => {
-    for (const reader of rest) await judge(reader)
-  })
-  await Promise.all(some)
-  return problems
 }

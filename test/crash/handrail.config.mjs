@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineConfig, defineTool, RuntimeError, toolLoop } from '../../dist/index.js'
 
-const { CRASH_OUTSIDE = '/dev/null', CRASH_ASK_TIMEOUT = '600000' } = process.env
+const { CRASH_OUTSIDE = '/dev/null', CRASH_ASK_TIMEOUT = '600000', CRASH_LIFE = '' } = process.env
 
 /** One line per execution, written before anything else can happen. */
 function mark(execution) {
-  appendFileSync(CRASH_OUTSIDE, `${JSON.stringify(execution)}\n`)
+  const record = { ...execution, by: CRASH_LIFE, at: Date.now() }
+  appendFileSync(CRASH_OUTSIDE, `${JSON.stringify(record)}\n`)
 }
 
 const counter = (name, about) =>
@@ -43,6 +44,7 @@ const scripts = {
   safe: [['count_safe']],
   three: [['count_free', 'count_safe', 'count']],
   steps: [['count_free'], ['count_safe'], ['count']],
+  walk: Array.from({ length: 8 }, (_, i) => [i % 2 === 0 ? 'count_safe' : 'count_free']),
   broken: [['count_fails']],
   long: [['count_long']],
   deaf: [['count_deaf']],

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type ServerProcess, startServer } from '../support/server.ts'
 
-const config = fileURLToPath(new URL('./handrail.config.mjs', import.meta.url))
+export const config = fileURLToPath(new URL('./handrail.config.mjs', import.meta.url))
 
 export interface Place {
   data: string

@@ -5,6 +5,9 @@ export interface Execution {
   effectId: string
   /** The tool's input. */
   n: number
+  /** Which process, and when by its clock. */
+  by: string
+  at: number
 }
 
 export function executions(path: string): Execution[] {

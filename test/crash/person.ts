@@ -1,10 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { chatsClient, type Stream } from '../support/chats.ts'
+import type { ChatsClient, Stream } from '../support/chats.ts'
 import { decisionFor } from './decisions.ts'
 import type { Random } from './random.ts'
 import { Reader } from './reader.ts'
-
-type Client = ReturnType<typeof chatsClient>
 
 /** What a client knows because the server said so. */
 export interface Told {
@@ -38,10 +36,15 @@ export interface Interaction {
   approvals?: { approval_id: string; kind: string; tool_input: string | null }[]
 }
 
-/** One server, for as long as it is there. */
-interface Visit {
-  client: Client
+/** One server for as long as it is there, or several. */
+export interface Door {
+  client: ChatsClient
   gone: AbortSignal
+  /** Requests fail now and then: one tries again until it is gone. */
+  patient?: boolean
+}
+
+interface Visit extends Door {
   wishes: readonly string[]
   /** Begin nothing new, answer everything. */
   settling: boolean
@@ -63,16 +66,20 @@ export class Person {
   readonly problems: string[] = []
   readonly #random: Random
   readonly #outside: string
-  #said = 0
+  readonly #name: string
+  #said: number
 
-  constructor(random: Random, outside: string) {
+  /** Several persons have names of their own, and numbers. */
+  constructor(random: Random, outside: string, { name = 'chat', numbers = 0 } = {}) {
     this.#random = random
     this.#outside = outside
+    this.#name = name
+    this.#said = numbers
   }
 
   /** New chats and old ones, all at once, until the server is gone. */
-  async live(url: string, gone: AbortSignal, wishes: readonly string[]): Promise<void> {
-    const visit = { client: chatsClient(url), gone, wishes, settling: false }
+  async live(door: Door, wishes: readonly string[] = []): Promise<void> {
+    const visit = { ...door, wishes, settling: false }
     const open = this.chats.filter((chat) => !chat.settled)
     const settled = this.#random.shuffled(this.chats.filter((chat) => chat.settled))
     const fresh = Array.from({ length: 2 }, () => this.#newChat())
@@ -86,14 +93,14 @@ export class Person {
   }
 
   /** Answers everything that is open, until nothing is; then every chat takes another message. */
-  async settle(url: string, gone: AbortSignal): Promise<void> {
-    const visit = { client: chatsClient(url), gone, wishes: [], settling: true }
+  async settle(door: Door): Promise<void> {
+    const visit = { ...door, wishes: [], settling: true }
     for (let from = 0; from < this.chats.length; from += 24) {
       const some = this.chats.slice(from, from + 24)
       await Promise.all(
         some.map(async (chat) => {
           await this.#tend(chat, visit)
-          await this.#tend(chat, visit, 'text 3')
+          await this.#tend(chat, visit, 'key')
           if (this.told.deleted.has(chat.id)) return
           const last = (await this.#look(chat, visit)).at(-1)
           if (last?.status !== 'COMPLETED')
@@ -115,7 +122,7 @@ export class Person {
 
   #newChat(): Chat {
     const chat: Chat = {
-      id: `chat-${this.chats.length}`,
+      id: `${this.#name}-${this.chats.length}`,
       readers: new Map(),
       ...{ settled: false, doomed: false, cancelNext: false, remember: false, news: () => {} },
     }
@@ -124,18 +131,23 @@ export class Person {
   }
 
   async #tend(chat: Chat, visit: Visit, first?: string): Promise<void> {
-    try {
-      if (first !== undefined) await this.#say(chat, [], visit, first)
-      for (let left = 40; left > 0 && !visit.gone.aborted; ) {
-        if (chat.doomed) return await this.#delete(chat, visit)
+    let say = first
+    for (let left = 40; left > 0 && !visit.gone.aborted; ) {
+      try {
+        const word = say
+        say = undefined
+        if (word !== undefined) await this.#say(chat, [], visit, word)
+        if (chat.doomed && (await this.#delete(chat, visit))) return
+        if (chat.doomed) continue
         const going = await this.#step(chat, visit)
         if (going === 'settled') return
         if (going === 'acted') left--
+      } catch (error) {
+        if (!(await excused(error, visit)))
+          this.problems.push(`${chat.id}: ${(error as Error).stack}`)
+        else if (visit.patient) continue
+        return
       }
-    } catch (error) {
-      // A connection that breaks is the server's end; it may take a moment until we hear of that.
-      for (let n = 0; n < 100 && !visit.gone.aborted; n++) await sleep(20)
-      if (!visit.gone.aborted) this.problems.push(`${chat.id}: ${(error as Error).stack}`)
     }
   }
 
@@ -157,7 +169,8 @@ export class Person {
         chat.news = resolve
       })
       const limit = new AbortController()
-      await Promise.race([heard, sleep(60, undefined, { signal: limit.signal }).catch(() => {})])
+      const wait = visit.patient ? 400 : 60
+      await Promise.race([heard, sleep(wait, undefined, { signal: limit.signal }).catch(() => {})])
       limit.abort()
       if (visit.settling || !(chat.cancelNext || this.#random.chance(0.03))) return 'waited'
       chat.cancelNext = false
@@ -255,6 +268,8 @@ export class Person {
 
   async #answer(chat: Chat, { id, approvals = [] }: Interaction, visit: Visit): Promise<void> {
     const random = this.#random
+    // Under the same key, another decision than one that was given up on and arrives late.
+    const mixed = visit.patient ? [422] : []
     for (const approval of approvals) {
       const decision = decisionFor(approval, this.#outside, visit.settling ? undefined : random)
       if (decision === 'cancel') return await this.#cancel(chat, { id }, visit)
@@ -264,7 +279,7 @@ export class Person {
       const key = withKey(random.chance(0.3) ? `a-${approval.approval_id}` : undefined)
       const times = random.chance(0.2) ? 2 : 1
       const sent = Array.from({ length: times }, () =>
-        this.#ask(visit.client.approve(chat.id, id, body, key), [400, 409]),
+        this.#ask(visit.client.approve(chat.id, id, body, key), [400, 409, ...mixed]),
       )
       for (const said of await Promise.all(sent)) {
         const state = said?.state ?? said?.error?.decision?.state
@@ -280,12 +295,14 @@ export class Person {
     await this.#ask(client.cancel(chat.id, id), [409])
   }
 
-  async #delete(chat: Chat, { client }: Visit): Promise<void> {
+  /** Whether it is over: a server that goes meanwhile is asked again another time. */
+  async #delete(chat: Chat, { client, patient = false }: Visit): Promise<boolean> {
     await this.#ask(client.request('DELETE', `/chats/${chat.id}`), [404, 409])
     const after = await client.request('GET', `/chats/${chat.id}`)
-    if (after.status !== 404) return
+    if (after.status !== 404) return !patient
     this.told.deleted.add(chat.id)
     chat.settled = true
+    return true
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON
@@ -301,6 +318,17 @@ export class Person {
     if (!mayBe.includes(status)) this.problems.push(`unexpected ${status}: ${text}`)
   }
 }
+
+/** A connection that breaks is the server's end; it may take a moment until we hear of that. */
+async function excused(error: unknown, { gone, patient }: Visit): Promise<boolean> {
+  const known = !patient || isBroken(error)
+  for (let n = 0; n < (patient ? 5 : 100) && !gone.aborted; n++) await sleep(20)
+  return known && (patient === true || gone.aborted)
+}
+
+/** What a client may be told by a network, and by a server that asks for patience. */
+const isBroken = (error: unknown): boolean =>
+  error instanceof TypeError || (error as Error).name === 'Away'
 
 const pathOf = (chat: Chat, { id }: { id: string }) => `/chats/${chat.id}/interactions/${id}`
 const withKey = (key?: string): Record<string, string> =>

@@ -6,10 +6,11 @@ const unreached: Kind[] = ['thread.archived', 'grant.revoked']
 
 const kinds = (Object.keys(bodies) as Kind[]).filter((kind) => !unreached.includes(kind))
 
+/** What every server comes by, whatever its store. */
+const everywhere = ['leg.claimed', 'effect.ran', 'model.pieces']
+
 const others = [
-  'leg.claimed',
-  'effect.ran',
-  'model.pieces',
+  ...everywhere,
   'log.before-write',
   'log.after-write',
   'log.after-sync',
@@ -18,7 +19,12 @@ const others = [
   'segment.before-drop',
 ]
 
-export const points: string[] = [...kinds.flatMap((kind) => [`before ${kind}`, kind]), ...others]
+const around = kinds.flatMap((kind) => [`before ${kind}`, kind])
+
+export const points: string[] = [...around, ...others]
+
+/** Points of a server whose store is elsewhere. */
+export const sharedPoints: string[] = [...around, ...everywhere]
 
 /** Things to say that lead to a point nobody comes by often. */
 const leading: Record<string, string[]> = {

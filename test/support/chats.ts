@@ -13,17 +13,26 @@ export interface Stream {
   /** Reads until a frame of this event, and gives all frames up to it. */
   until(event: string): Promise<Frame[]>
   rest(): Promise<Frame[]>
+  /** Milliseconds after which the server would like to be asked again. */
+  readonly retry: number | undefined
   leave(): void
 }
 
-export function chatsClient(url: string, headers: Record<string, string> = {}) {
+/** How a request gets to a server. */
+export type Send = (path: string, init: RequestInit) => Promise<Response>
+
+export type ChatsClient = ReturnType<typeof chatsClient>
+
+/** `to`: the server's address, or a way to one. */
+export function chatsClient(to: string | Send, headers: Record<string, string> = {}) {
+  const send: Send = typeof to === 'string' ? (path, init) => fetch(to + path, init) : to
   const request = (
     method: string,
     path: string,
     body?: unknown,
     more: Record<string, string> = {},
   ) =>
-    fetch(url + path, {
+    send(path, {
       method,
       headers: {
         ...headers,
@@ -39,7 +48,7 @@ export function chatsClient(url: string, headers: Record<string, string> = {}) {
     more?: Record<string, string>,
   ) => {
     const gone = new AbortController()
-    const response = await fetch(url + path, {
+    const response = await send(path, {
       method,
       headers: { ...headers, 'content-type': 'application/json', ...more },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -73,10 +82,16 @@ export function chatsClient(url: string, headers: Record<string, string> = {}) {
 }
 
 export function streamOf(response: Response, gone: AbortController): Stream {
-  const frames = read(response)
+  let retry: number | undefined
+  const frames = read(response, (ms) => {
+    retry = ms
+  })
   return {
     response,
     frames,
+    get retry() {
+      return retry
+    },
     async until(event) {
       const seen: Frame[] = []
       for (;;) {
@@ -95,7 +110,10 @@ export function streamOf(response: Response, gone: AbortController): Stream {
   }
 }
 
-async function* read(response: Response): AsyncGenerator<Frame, void, undefined> {
+async function* read(
+  response: Response,
+  retry: (ms: number) => void,
+): AsyncGenerator<Frame, void, undefined> {
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const decoder = new TextDecoder()
   let text = ''
@@ -104,6 +122,8 @@ async function* read(response: Response): AsyncGenerator<Frame, void, undefined>
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
       const block = text.slice(0, end)
       text = text.slice(end + 2)
+      const again = /^retry: (\d+)$/m.exec(block)?.[1]
+      if (again !== undefined) retry(Number(again))
       const frame = parse(block)
       if (frame) yield frame
     }

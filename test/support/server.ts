@@ -34,11 +34,14 @@ export async function startServer(env: Record<string, string> = {}): Promise<Ser
   const exited = new Promise<{ code: number | null; signal: string | null }>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }))
   })
-  const url = await new Promise<string>((resolve, reject) => {
+  let url: string | undefined
+  const listens = await new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk
+      if (url !== undefined) return
       const match = /listens on (http:\/\/\S+)/.exec(output)
-      if (match) resolve(match[1]!)
+      url = match?.[1]
+      if (url !== undefined) resolve(url)
     }
     child.stdout.on('data', read)
     child.stderr.on('data', read)
@@ -51,7 +54,7 @@ export async function startServer(env: Record<string, string> = {}): Promise<Ser
     await exited
   }
   return {
-    url,
+    url: listens,
     child,
     exited,
     kill: () => end('SIGKILL'),

@@ -185,6 +185,8 @@ export async function bullmqQueue(options: BullmqQueueOptions): Promise<BullmqQu
     },
 
     async close() {
+      // What was rung last is what others are to go on with. `watch` gives up on what takes too long.
+      while (sending.size > 0) await clock.sleep(10)
       closed.abort('closed')
       redis.off('ready', open)
       sending.clear()

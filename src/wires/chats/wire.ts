@@ -27,11 +27,10 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
     from: Cursor,
     options?: { left?: () => void; headers?: Record<string, string> },
   ) =>
-    sse(
-      (signal) => frames(thread, from, interactionView(thread, runId), signal),
-      heartbeats,
-      options,
-    )
+    sse((signal) => frames(thread, from, interactionView(thread, runId), signal), heartbeats, {
+      resumes: true,
+      ...options,
+    })
 
   /** Where an interaction's stream begins, unless the reader says how far it got. */
   const cursorFor = async (

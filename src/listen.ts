@@ -1,0 +1,70 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { serve } from '@hono/node-server'
+
+export interface Listener {
+  port: number
+  /** From here on connections are not kept: whoever sends the next request has to look for a server. */
+  leave(): void
+  /** Takes no more connections; those that are in use go on. */
+  close(): void
+  /** Resolves when every request is answered in full, or `wait` later. */
+  answered(wait: number): Promise<void>
+}
+
+/**
+ * Milliseconds for which a quiet connection is kept. Load balancers keep theirs for 60 s: were we the first
+ * to let go, a request could be on its way.
+ */
+const keepAliveTimeout = 75_000
+
+type Fetch = (request: Request) => Promise<Response>
+
+/** Resolves once connections are taken. */
+export async function listen(
+  fetch: Fetch,
+  { port, host: hostname }: { port: number; host: string },
+): Promise<Listener> {
+  let leaving = false
+  const answer: Fetch = async (request) => {
+    const response = await fetch(request)
+    if (leaving) response.headers.set('connection', 'close')
+    return response
+  }
+  const serverOptions = { keepAliveTimeout }
+  const server = serve({ fetch: answer, port, hostname, serverOptions })
+  let open = 0
+  let heard = () => {}
+  // Requests, not connections: some are opened in advance, and nothing ever comes by them.
+  server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+    open++
+    response.once('close', () => {
+      open--
+      if (open === 0) heard()
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('listening', resolve)
+    server.once('error', reject)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    leave() {
+      leaving = true
+    },
+    close() {
+      server.close()
+      if ('closeIdleConnections' in server) server.closeIdleConnections()
+    },
+    async answered(wait) {
+      if (open === 0) return
+      await new Promise<void>((resolve) => {
+        const late = setTimeout(resolve, wait)
+        heard = () => {
+          clearTimeout(late)
+          resolve()
+        }
+      })
+    },
+  }
+}

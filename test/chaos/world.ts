@@ -1,0 +1,103 @@
+import { writeFileSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { readThreads, type Thread } from '../crash/checker.ts'
+import type { Random } from '../crash/random.ts'
+import { chatsClient, type Send } from '../support/chats.ts'
+import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { type RedisServer, startRedis } from '../support/redis.ts'
+import { temporaryDirectory } from '../support/server.ts'
+import { type Register, Seat } from './seat.ts'
+
+/** What is acknowledged survives a crash of Postgres; that of the machine is not played here. */
+const settings = 'fsync = off\nfull_page_writes = off'
+
+export const leaseMs = 2_000
+
+export interface World {
+  postgres: Postgres
+  redis: RedisServer
+  seats: Seat[]
+  register: Register
+  /** Logs, spools, and the outside's record. */
+  directory: string
+  outside: string
+  /** All processes end; the files go when nothing was wrong. */
+  close(keep: boolean): Promise<void>
+}
+
+/** Real processes: one Postgres, one Redis, and servers that share nothing else. */
+export async function createWorld(count: number, env: Record<string, string>): Promise<World> {
+  const directory = await temporaryDirectory()
+  await mkdir(directory.path, { recursive: true })
+  const [postgres, redis] = await Promise.all([startPostgres(settings), startRedis()])
+  const outside = `${directory.path}/outside`
+  const register: Register = {
+    ...{ lives: new Map(), legs: new Map() },
+    ...{ problems: [], died: new Map() },
+  }
+  const shared = {
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    HANDRAIL_LEASE_MS: String(leaseMs),
+    CRASH_OUTSIDE: outside,
+    ...env,
+  }
+  const seats = Array.from(
+    { length: count },
+    (_, n) => new Seat('abcdefgh'[n]!, directory.path, shared, register),
+  )
+  await Promise.all(seats.map((seat) => seat.begin()))
+  return {
+    ...{ postgres, redis, seats, register, outside },
+    directory: directory.path,
+    async close(keep) {
+      await Promise.all(seats.map((seat) => seat.close()))
+      await Promise.all([postgres.stop(), redis.stop()])
+      if (!keep) await directory.remove()
+    },
+  }
+}
+
+/** Every thread, read without any server. */
+export async function journalOf({ postgres }: World): Promise<Thread[]> {
+  const store = await postgresStore({ url: postgres.url })
+  try {
+    return await readThreads(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/** For whoever looks into it. */
+export function writeDown({ directory }: World, threads: Thread[], problems: string[]): void {
+  const lines = threads.flatMap(({ entries }) => entries.map((entry) => JSON.stringify(entry)))
+  writeFileSync(`${directory}/journal.ndjson`, `${lines.join('\n')}\n`)
+  writeFileSync(`${directory}/problems`, `${problems.join('\n')}\n`)
+}
+
+/** The server says: not now. */
+export class Away extends Error {
+  override name = 'Away'
+}
+
+/** Milliseconds until a server that says nothing counts as away. */
+const patience = 6_000
+
+/** A client whose every request goes to any of the servers. */
+export function anyOf({ seats, register }: World, random: Random) {
+  const send: Send = async (path, init) => {
+    const url = random.pick(seats).url
+    if (url === undefined) throw new Away('nobody is there')
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(new Away('it does not answer')), patience)
+    const signal = init.signal ? AbortSignal.any([init.signal, late.signal]) : late.signal
+    const response = await fetch(url + path, { ...init, signal }).finally(() => clearTimeout(timer))
+    if (response.status < 500) return response
+    const text = await response.text()
+    if (response.status !== 503 || !response.headers.has('retry-after') || !/"code":"/.test(text))
+      register.problems.push(`${init.method} ${path}: ${response.status} ${text}`)
+    throw new Away(text)
+  }
+  return chatsClient(send)
+}
