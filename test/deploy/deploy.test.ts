@@ -154,9 +154,10 @@ describe('deploy/kubernetes.yaml', async () => {
     expect(config.port).toBe(server.ports[0].containerPort)
     for (const { envFrom } of [server, ...pod.initContainers])
       expect(envFrom[0].secretRef.name).toBe(secret.metadata.name)
-    const stopping = Number(server.lifecycle.preStop.exec.command[1]) * 1_000
-    const grace = pod.terminationGracePeriodSeconds * 1_000
-    expect(grace).toBeGreaterThan(stopping + config.drain + 3_000 + 5_000)
+    const { periodSeconds, failureThreshold } = server.readinessProbe
+    expect(config.grace).toBeGreaterThan(periodSeconds * failureThreshold * 1_000)
+    const patience = pod.terminationGracePeriodSeconds * 1_000
+    expect(patience).toBeGreaterThan(config.grace + config.drain + 3_000 + 5_000)
   })
 
   test('names things that belong together alike', async () => {
