@@ -6,7 +6,7 @@ import type { Agent } from './core/agent.ts'
 import type { Model } from './core/model.ts'
 import type { PolicyRule } from './core/policy.ts'
 import type { RetryRule } from './core/retry.ts'
-import type { Tool } from './core/tool.ts'
+import { isZod, type JsonInput, type Tool } from './core/tool.ts'
 
 /** What `handrail.config.ts` may export as its default. */
 export interface Settings {
@@ -49,7 +49,7 @@ export async function loadSettings(named: string | undefined): Promise<Settings>
 function refuseStrangeSchemas({ tools = [], agents = [] }: Settings): void {
   const all = [...tools, ...agents.flatMap((one) => ('agent' in one ? (one.tools ?? []) : []))]
   for (const { name, schema } of all) {
-    if ((schema as { _zod?: unknown } | undefined)?._zod !== undefined) continue
+    if (isZod(schema) || typeof (schema as JsonInput | undefined)?.issues === 'function') continue
     throw new ConfigError(`tools: the schema of ${name} is not of zod 4. Make it with zod 4.`)
   }
 }

@@ -12,7 +12,8 @@ export interface AgentEntry {
   /** Also found under these names. */
   aliases?: string[]
   model: Model
-  tools?: readonly Tool[]
+  /** A function where they come and go: it is asked for each step. */
+  tools?: readonly Tool[] | (() => readonly Tool[])
   policy?: readonly PolicyRule[]
 }
 
@@ -20,7 +21,7 @@ export interface AgentEntry {
 export function absent(name: string): AgentSetup {
   const run = () => missing(name)
   const evidence = async () => undefined
-  const toolbox = { agent: name, tools: new Map(), policy: [], parallel: 1, evidence }
+  const toolbox = { agent: name, tools: () => new Map(), policy: [], parallel: 1, evidence }
   return {
     agent: { name, run },
     model: { name: 'none', stream: run },
@@ -46,7 +47,7 @@ export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
       retry: { ...defaultRetry, ...options.retry },
       toolbox: {
         agent: agent.name,
-        tools: new Map(tools.map((tool) => [tool.name, tool])),
+        tools: toolsByName(tools),
         policy: policy ?? defaultPolicy,
         parallel: options.parallelCalls ?? 8,
         evidence: async (effectId) => await options.spool?.find(effectId),
@@ -55,6 +56,22 @@ export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
     for (const name of [agent.name, ...aliases]) setups.set(name, setup)
   }
   return setups
+}
+
+/** The tools of an agent as they are now. */
+export const toolsOf = ({ tools = [] }: Pick<AgentEntry, 'tools'>): readonly Tool[] =>
+  typeof tools === 'function' ? tools() : tools
+
+/** Made anew only when the list is another one. */
+function toolsByName(tools: AgentEntry['tools']): () => ReadonlyMap<string, Tool> {
+  let known: readonly Tool[] | undefined
+  let byName: ReadonlyMap<string, Tool> = new Map()
+  return () => {
+    const list = toolsOf({ tools })
+    if (list !== known) byName = new Map(list.map((tool) => [tool.name, tool]))
+    known = list
+    return byName
+  }
 }
 
 export function missing(name: string): never {

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { newId as freshId, type NewId } from '../lib/ids.ts'
-import { type AgentEntry, absent, agentSetups, missing } from './agent-setups.ts'
+import { type AgentEntry, absent, agentSetups, missing, toolsOf } from './agent-setups.ts'
 import { type Answering, answer } from './asks.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
@@ -82,9 +82,8 @@ export function createRuntime(options: RuntimeOptions) {
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const setups = agentSetups(options)
   const secrets = new RunSecrets()
-  const allTools = new Map(
-    options.agents.flatMap(({ tools = [] }) => tools.map((tool) => [tool.name, tool] as const)),
-  )
+  const allTools = () =>
+    new Map(options.agents.flatMap((one) => toolsOf(one).map((tool) => [tool.name, tool] as const)))
 
   const worker = new Worker({
     ...around,
@@ -185,7 +184,10 @@ export function createRuntime(options: RuntimeOptions) {
     open,
 
     agents: () =>
-      options.agents.map(({ agent, aliases = [], tools = [] }) => ({ agent, aliases, tools })),
+      options.agents.map((one) => {
+        const { agent, aliases = [] } = one
+        return { agent, aliases, tools: toolsOf(one) }
+      }),
 
     /** Accepts a message on a thread, made if it is new. Durable when it resolves. */
     async start(caller: Caller, clientId: string, request: StartRequest) {
@@ -240,7 +242,7 @@ export function createRuntime(options: RuntimeOptions) {
       const { active } = thread.state
       if (active !== null && answering.options)
         secrets.keep(active, splitSecrets(answering.options).secrets)
-      const decider = { thread, tools: allTools, now: clock.now(), newId }
+      const decider = { thread, tools: allTools(), now: clock.now(), newId }
       const settled = await answer(decider, answering, actorOf(caller))
       ring(thread.threadId)
       return { thread, settled }

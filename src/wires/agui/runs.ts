@@ -5,7 +5,7 @@ import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { type AskRecord, emptyState, ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
-import { openAsks } from '../asks.ts'
+import { openAsks, waitsInside } from '../asks.ts'
 import { json } from '../http.ts'
 import { answersIn } from './answers.ts'
 import { custom, event } from './events.ts'
@@ -89,7 +89,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
   function goOn(one: Asked, thread: Thread, seq: number): Response {
     const { state } = thread
     const runId = state.active ?? state.head ?? ''
-    if (state.runs.get(runId)?.status === 'waiting') return join(one, thread)
+    const run = state.runs.get(runId)
+    if (run?.status === 'waiting' || waitsInside(state, run)) return join(one, thread)
     const telling = new Telling(one.to, thread, runId)
     return one.reply.tell(thread, cursorAt(seq), telling, telling.begin())
   }
@@ -124,7 +125,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const runId = state.active ?? state.head ?? ''
     const run = state.runs.get(runId)
     const telling = new Telling(one.to, thread, runId)
-    if (run && !ended(run) && run.status !== 'waiting') return follow(one, thread, telling, settled)
+    const works = run && !ended(run) && run.status !== 'waiting' && !waitsInside(state, run)
+    if (works) return follow(one, thread, telling, settled)
     return one.reply.once([...joined(telling, settled), ...telling.end()])
   }
 

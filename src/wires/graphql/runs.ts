@@ -6,6 +6,7 @@ import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
+import { waitsInside } from '../asks.ts'
 import { clientId } from '../http.ts'
 import { answersIn } from './answers.ts'
 import type { Generated } from './events.ts'
@@ -87,7 +88,9 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     if (news.said.length > 0) return await say(one, news, to, 'queue')
     const runId = state.active
     const goesOn = done.settled.size > 0 && runId !== null
-    if (!goesOn || state.runs.get(runId)?.status === 'waiting') return await join(one, thread, to)
+    const run = goesOn ? state.runs.get(runId) : undefined
+    const waits = run?.status === 'waiting' || waitsInside(state, run)
+    if (!goesOn || waits) return await join(one, thread, to)
     return tell(one, thread, runId, to, from)
   }
 
