@@ -7,19 +7,31 @@ import type { Model } from './core/model.ts'
 import type { PolicyRule } from './core/policy.ts'
 import type { RetryRule } from './core/retry.ts'
 import { isZod, type JsonInput, type Tool } from './core/tool.ts'
+import type { McpServer } from './tools/mcp/servers.ts'
 
 /** What `handrail.config.ts` may export as its default. */
 export interface Settings {
   /** Replaces the built-in agent; the first one is also `default`. */
-  agents?: readonly (Agent | { agent: Agent; model?: Model; tools?: readonly Tool[] })[]
+  agents?: readonly (Agent | AgentSettings)[]
   /** The model of agents that name none. */
   model?: Model
   /** Added to the built-in tools, or in their place with `builtIns: false`. */
   tools?: readonly Tool[]
   builtIns?: boolean
+  /** MCP servers by name; their tools are called `name__tool`. */
+  mcp?: Record<string, McpServer>
   /** Read before the default rules: the first that fits decides. */
   policy?: readonly PolicyRule[]
   retry?: Partial<RetryRule>
+}
+
+export interface AgentSettings {
+  agent: Agent
+  model?: Model
+  /** In place of those that all agents have. */
+  tools?: readonly Tool[]
+  /** The MCP servers whose tools it has. Default: all, or none for an agent with tools of its own. */
+  mcp?: readonly string[]
 }
 
 export const defineConfig = (settings: Settings): Settings => settings
