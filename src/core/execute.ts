@@ -1,4 +1,4 @@
-import { countdown } from '../lib/countdown.ts'
+import { countdown } from './countdown.ts'
 import type { Bench } from './effects.ts'
 import { type Body, draft } from './entries.ts'
 import { failureOf, RuntimeError } from './errors.ts'
