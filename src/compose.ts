@@ -6,9 +6,11 @@ import { pino } from 'pino'
 import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
+import type { Model } from './core/model.ts'
 import { defaultPolicy } from './core/policy.ts'
 import { createRuntime } from './core/runtime.ts'
 import type { Tool } from './core/tool.ts'
+import { openGuard } from './guardrails/guardrails.ts'
 import type { Clock } from './lib/clock.ts'
 import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
@@ -39,7 +41,10 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const around = { store, serverId, clock, log }
   const { close: closeLinks, ...linked } = await openLinks(config, around)
   const mcp = await openMcp(settings.mcp ?? {}, { log, clock })
+  const model = modelOf(config, settings, clock)
+  const guard = await openGuard(settings.guardrails ?? {}, { model, log })
   const runtime = createRuntime({
+    guard,
     store,
     ...linked,
     serverId,
@@ -99,9 +104,12 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   }
 }
 
+const modelOf = ({ demoDelay: delay }: Config, { model }: Settings, clock: Clock): Model =>
+  model ?? demoModel({ clock, delay })
+
 function agentsOf(config: Config, settings: Settings, clock: Clock, mcp: Mcp): AgentEntry[] {
-  const { demoDelay: delay, data } = config
-  const model = settings.model ?? demoModel({ clock, delay })
+  const { data } = config
+  const model = modelOf(config, settings, clock)
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
   const tools = [...builtIns, ...(settings.tools ?? [])]
   const policy = [...(settings.policy ?? []), ...defaultPolicy]

@@ -7,6 +7,7 @@ import type { Model } from './core/model.ts'
 import type { PolicyRule } from './core/policy.ts'
 import type { RetryRule } from './core/retry.ts'
 import { isZod, type JsonInput, type Tool } from './core/tool.ts'
+import type { Guardrails } from './guardrails/guardrails.ts'
 import type { McpServer } from './tools/mcp/servers.ts'
 
 /** What `handrail.config.ts` may export as its default. */
@@ -23,6 +24,8 @@ export interface Settings {
   /** Read before the default rules: the first that fits decides. */
   policy?: readonly PolicyRule[]
   retry?: Partial<RetryRule>
+  /** What may be said, shown and done. */
+  guardrails?: Guardrails
 }
 
 export interface AgentSettings {

@@ -1,6 +1,7 @@
 import type { Agent } from './agent.ts'
 import type { AgentSetup } from './context.ts'
 import { RuntimeError } from './errors.ts'
+import { type Guard, guardedModel } from './guard.ts'
 import type { Model } from './model.ts'
 import { defaultPolicy, type PolicyRule } from './policy.ts'
 import { defaultRetry, type RetryRule } from './retry.ts'
@@ -31,6 +32,7 @@ export function absent(name: string): AgentSetup {
 }
 
 interface SetupOptions {
+  guard?: Guard
   agents: readonly AgentEntry[]
   retry?: Partial<RetryRule>
   parallelCalls?: number
@@ -43,7 +45,7 @@ export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
   for (const { agent, aliases = [], model, tools = [], policy } of options.agents) {
     const setup: AgentSetup = {
       agent,
-      model,
+      model: guardedModel(model, options.guard),
       retry: { ...defaultRetry, ...options.retry },
       toolbox: {
         agent: agent.name,
@@ -51,6 +53,7 @@ export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
         policy: policy ?? defaultPolicy,
         parallel: options.parallelCalls ?? 8,
         evidence: async (effectId) => await options.spool?.find(effectId),
+        ...(options.guard && { guard: options.guard }),
       },
     }
     for (const name of [agent.name, ...aliases]) setups.set(name, setup)

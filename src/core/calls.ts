@@ -3,6 +3,7 @@ import { effectKey, recorded } from './effects.ts'
 import { type Answer, type Ask, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { type Execution, execute, notBegun } from './execute.ts'
+import type { Guard } from './guard.ts'
 import { LegStop } from './leg.ts'
 import { asText, type CallPart, callsOf, toolText } from './messages.ts'
 import { callDigest, judge, type PolicyRule } from './policy.ts'
@@ -24,6 +25,7 @@ export interface Toolbox {
   parallel: number
   /** An outcome that was kept while the store was away. */
   evidence: (effectId: string) => Promise<unknown>
+  guard?: Guard
 }
 
 /** What is to be done with one call. */
@@ -97,7 +99,7 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const { leg, clock } = bench
   const { state } = leg.thread
   const tool = box.tools().get(call.name)
-  if (!tool) return clientCall(call, bench) ?? withoutTool(call, bench)
+  if (!tool) return clientCall(call, box, bench) ?? withoutTool(call, bench)
   const given = parseInput(call.input, tool)
   if ('problem' in given) return say(given.problem)
 
@@ -127,6 +129,8 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   }
   const done = recorded(record, digest)
   if (done) return say(done.output ?? '', false) // it came back after its leg had ended
+  const denied = record ? undefined : denial(call, input, box)
+  if (denied) return denied
   // Begun before and without a result now: it may have happened, in full or in part.
   const doubt = record && record.error?.code !== notBegun.code && !tool.idempotent
   const go = (stale = false): Plan =>
@@ -160,7 +164,7 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
 }
 
 /** A tool that runs in the client: its result is asked of whoever is at the other end. */
-function clientCall(call: CallPart, bench: Bench): Plan | undefined {
+function clientCall(call: CallPart, box: Toolbox, bench: Bench): Plan | undefined {
   const { leg, clock } = bench
   const tool = leg.run.options.clientTools?.find(({ name }) => name === call.name)
   if (!tool) return undefined
@@ -177,6 +181,8 @@ function clientCall(call: CallPart, bench: Bench): Plan | undefined {
   } catch {
     return say(`The input of ${call.name} is not valid JSON. Send one JSON object.`)
   }
+  const denied = denial(call, input, box)
+  if (denied) return denied
   return {
     do: 'raise',
     ask: async () => ({
@@ -192,6 +198,16 @@ function clientCall(call: CallPart, bench: Bench): Plan | undefined {
       atTimeout: 'reject',
     }),
   }
+}
+
+/** A call whose arguments a rule forbids: the model hears why, and the journal which rule. */
+function denial({ callId, name }: CallPart, input: unknown, { guard }: Toolbox): Plan | undefined {
+  const found = guard?.arguments?.(name, input)
+  if (!found) return undefined
+  const { rule, reason } = found
+  const value = { where: 'arguments', rule, reason, callId, tool: name }
+  const text = `This call is not allowed: ${reason}`
+  return say(text, true, draft('event', { name: 'guardrail', value }))
 }
 
 /** Milliseconds a client has; a person may be at the other end of such a tool. */

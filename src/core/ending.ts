@@ -65,7 +65,9 @@ function ending(
     error === undefined
       ? draft('run.completed', {})
       : draft('run.failed', { error: failureOf(error, 'agent_failed') })
-  const drafts = [...close(), last, ...next({ state, newId: leg.newId })]
+  const value = isRuntimeError(error, 'guardrail') ? error.data : undefined
+  const denied = value ? [draft('event', { name: 'guardrail', value })] : []
+  const drafts = [...close(), ...denied, last, ...next({ state, newId: leg.newId })]
   return { drafts, expect: [running, ...atEnd(state, run)] }
 }
 

@@ -60,7 +60,8 @@ function fits(rule: PolicyRule, call: { tool: Tool; agent: string; input: unknow
   return rule.when?.(call.input) ?? true
 }
 
-function globs(pattern: string, name: string): boolean {
+/** Whether a name is of a pattern, in which `*` stands for any characters. */
+export function globs(pattern: string, name: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`).test(name)
 }

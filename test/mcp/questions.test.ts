@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { agui } from '../support/agui.ts'
 import { chatsClient } from '../support/chats.ts'
+import { generate } from '../support/graphql.ts'
 import { allow, mcpOverHttp, mcpStage, withMcp } from '../support/mcp.ts'
 import { startServer, temporaryDirectory } from '../support/server.ts'
 import { find } from '../support/tools.ts'
@@ -8,18 +10,6 @@ const result = (frames: Parameters<typeof find>[0]) => find(frames, 'tool_result
 const ask = (said: string): [string, unknown] =>
   said === 'pay' ? ['till__pay', { to: 'ann', amount: 1 }] : ['till__ask', { question: said }]
 const accepted = '{"action":"accept","content":{"colour":"red"}}'
-
-// biome-ignore lint/suspicious/noExplicitAny: the wire's JSON, looked into by assertions
-async function agui(url: string, body: object): Promise<any[]> {
-  const given = { threadId: 'c', runId: 'r', messages: [], tools: [], context: [], state: {} }
-  const response = await fetch(`${url}/copilotkit/agent/default/run`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
-    body: JSON.stringify({ ...given, forwardedProps: {}, ...body }),
-  })
-  const lines = (await response.text()).split('\n').filter((line) => line.startsWith('data:'))
-  return lines.map((line) => JSON.parse(line.slice(5)))
-}
 
 async function asked(options: { askTimeout?: number } = {}) {
   const stage = await mcpStage()
@@ -80,25 +70,8 @@ describe('a server asks the user in the middle of a call', () => {
 
   test('answered from GraphQL', async () => {
     const { server } = await asked()
-    const query = `mutation g($data: GenerateCopilotResponseInput!) { generateCopilotResponse(data: $data) {
-      threadId messages { ... on ResultMessageOutput { result } }
-      metaEvents { ... on LangGraphInterruptEvent { name value } } } }`
-    const message = { id: 'm1', createdAt: new Date(0).toISOString() }
-    const textMessage = { content: 'Which colour?', role: 'user' }
-    const send = async (metaEvents: object[]) => {
-      const data = {
-        ...{ threadId: 'c', metadata: { requestType: 'Chat' }, frontend: { actions: [] } },
-        messages: [{ ...message, textMessage }],
-        metaEvents,
-      }
-      const response = await fetch(`${server.url}/copilotkit`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', accept: 'application/json' },
-        body: JSON.stringify({ query, variables: { data } }),
-      })
-      // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON
-      return ((await response.json()) as any).data.generateCopilotResponse
-    }
+    const send = (metaEvents: object[]) =>
+      generate(server.url, 'm1', 'Which colour?', { metaEvents })
     const first = await send([])
     const [{ name, value }] = first.metaEvents
     expect(JSON.parse(value)).toMatchObject({ kind: 'input', title: 'Which colour?' })

@@ -71,6 +71,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const says = news.said.length > 0 || news.again !== undefined
     if (says && decisions.every(({ askId }) => isCall(state, askId))) return await say(one, news)
     if (!thread) return one.reply.once(emptyRun(to))
+    // What was refused stays in the client's list, and comes along with its answers.
+    const saysNew = () => says && news.said.some(({ id }) => !state.refused.has(id))
     const seq = state.seq
     if (decisions.length > 0) {
       const options = optionsFrom(input, news, one.request)
@@ -79,7 +81,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
       const late = decisions.filter(({ askId }) => !done.settled.has(askId))
       settled.push(...late.map(({ askId }) => state.asks.get(askId)!))
       if (done.settled.size === 0) refuseLate(settled)
-      else if (says) return await say(one, news, 'queue')
+      else if (saysNew()) return await say(one, news, 'queue')
       else if (settled.length === 0) return goOn(one, thread, seq)
     }
     return join(one, thread, settled)
@@ -187,6 +189,8 @@ const inStream = new Set<string>([
   'interrupt_expired',
   'thread_waiting',
   'invalid_request',
+  'guardrail',
+  'guardrail_away',
 ])
 
 const refuse = ({ reply }: Asked, { code, message }: RuntimeError): Response =>

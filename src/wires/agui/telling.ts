@@ -232,6 +232,10 @@ export class Telling {
       return [event('ACTIVITY_SNAPSHOT', { messageId, activityType, content, replace: true })]
     }
     if (name === returnedEvent) return []
+    if (name === 'guardrail') {
+      const { where, rule, reason } = said
+      return [custom('handrail:guardrail', { where, rule, reason })]
+    }
     return [custom(name === 'retry' ? 'handrail:retry' : name, value ?? null)]
   }
 
