@@ -20,7 +20,7 @@ import { demoModel } from './models/demo.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
 import { createServer } from './server.ts'
-import type { AgentSettings, Settings } from './settings.ts'
+import { type AgentSettings, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
 import { aguiWire } from './wires/agui/wire.ts'
@@ -111,13 +111,14 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, mcp: Mcp): A
   const { data } = config
   const model = modelOf(config, settings, clock)
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
-  const tools = [...builtIns, ...(settings.tools ?? [])]
+  const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
   const policy = [...(settings.policy ?? []), ...defaultPolicy]
   const description = 'Answers, and uses tools with your approval'
   const agents = settings.agents ?? [toolLoop({ name: 'assistant', description })]
   return agents.map((one, i) => {
     const entry: AgentSettings = 'agent' in one ? one : { agent: one }
-    const { agent, tools: own, mcp: servers = own && [] } = entry
+    const own = entry.tools && toolsFrom(entry.tools)
+    const { agent, mcp: servers = own && [] } = entry
     const aliases = i === 0 ? { aliases: ['default'] } : {}
     return {
       model: entry.model ?? model,

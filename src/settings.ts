@@ -8,6 +8,8 @@ import type { PolicyRule } from './core/policy.ts'
 import type { RetryRule } from './core/retry.ts'
 import { isZod, type JsonInput, type Tool } from './core/tool.ts'
 import type { Guardrails } from './guardrails/guardrails.ts'
+import { type Action, actionTool } from './tools/actions.ts'
+import { namedTools, type ToolList } from './tools/define.ts'
 import type { McpServer } from './tools/mcp/servers.ts'
 
 /** What `handrail.config.ts` may export as its default. */
@@ -17,7 +19,9 @@ export interface Settings {
   /** The model of agents that name none. */
   model?: Model
   /** Added to the built-in tools, or in their place with `builtIns: false`. */
-  tools?: readonly Tool[]
+  tools?: ToolList
+  /** Server actions as CopilotKit's runtime takes them. */
+  actions?: readonly Action[]
   builtIns?: boolean
   /** MCP servers by name; their tools are called `name__tool`. */
   mcp?: Record<string, McpServer>
@@ -32,7 +36,7 @@ export interface AgentSettings {
   agent: Agent
   model?: Model
   /** In place of those that all agents have. */
-  tools?: readonly Tool[]
+  tools?: ToolList
   /** The MCP servers whose tools it has. Default: all, or none for an agent with tools of its own. */
   mcp?: readonly string[]
 }
@@ -56,15 +60,27 @@ export async function loadSettings(named: string | undefined): Promise<Settings>
   if (typeof settings !== 'object' || settings === null) {
     throw new ConfigError(`${named ?? names[0]}: export the settings as the default export.`)
   }
-  refuseStrangeSchemas(settings as Settings)
+  refuseStrangeTools(settings as Settings)
   return settings as Settings
 }
 
 /** Found at the start, and not by the first run that offers the tool to a model. */
-function refuseStrangeSchemas({ tools = [], agents = [] }: Settings): void {
-  const all = [...tools, ...agents.flatMap((one) => ('agent' in one ? (one.tools ?? []) : []))]
-  for (const { name, schema } of all) {
+function refuseStrangeTools({ tools = [], actions, agents = [] }: Settings): void {
+  const others = agents.flatMap((one) => ('agent' in one ? toolsFrom(one.tools ?? []) : []))
+  for (const { name, schema } of [...toolsFrom(tools, actions), ...others]) {
     if (isZod(schema) || typeof (schema as JsonInput | undefined)?.issues === 'function') continue
     throw new ConfigError(`tools: the schema of ${name} is not of zod 4. Make it with zod 4.`)
+  }
+}
+
+/** The tools of a list, and actions, as tools with names. */
+export const toolsFrom = (given: ToolList, actions: readonly Action[] = []): Tool[] =>
+  orConfigError(() => [...namedTools(given), ...actions.map(actionTool)])
+
+function orConfigError<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new ConfigError(error instanceof Error ? error.message : String(error))
   }
 }
