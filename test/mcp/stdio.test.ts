@@ -111,7 +111,8 @@ describe('what a server may do to us', () => {
   test('one that hangs is given up at the timeout, and is there again for the next call', async () => {
     const stage = await mcpStage()
     const use = (said: string): [string, unknown] => [`stage__${said}`, {}]
-    const mcp = { stage: { ...stage.stdio, timeout: 1_500 } }
+    // Trusted: reading is simply tried again, and nobody is asked whether it happened.
+    const mcp = { stage: { ...stage.stdio, timeout: 1_500, trust: true } }
     const server = await withMcp(mcp, use, { policy: allow })
     const say = async (text: string) => result(await (await server.start('c', text)).rest())
     expect(await say('hang')).toBe(

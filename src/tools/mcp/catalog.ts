@@ -68,7 +68,7 @@ export class Catalog {
     for (let times = 0; !signal.aborted; ) {
       let connection: Connection | undefined
       try {
-        connection = await connect(server, heard)
+        connection = await connect(server, heard, { signal })
         for (;;) {
           const changed = this.#next(connection.gone)
           this.#take(await connection.list())

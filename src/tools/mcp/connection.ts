@@ -2,7 +2,7 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { OutcomeUnknown, type ToolUse } from '../../core/tool.ts'
 import type { CallResult } from './result.ts'
 import type { McpServer } from './servers.ts'
-import { transportTo } from './transport.ts'
+import { wayTo } from './transport.ts'
 
 /** A tool as its server describes it. */
 export interface McpTool {
@@ -42,15 +42,23 @@ const mostPages = 50
 export async function connect(
   server: McpServer,
   heard: Heard,
-  tenant?: string,
+  { tenant, signal }: { tenant?: string; signal?: AbortSignal } = {},
 ): Promise<Connection> {
+  signal?.throwIfAborted()
   const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
   const { CallToolResultSchema, ElicitRequestSchema, ToolListChangedNotificationSchema } =
     await import('@modelcontextprotocol/sdk/types.js')
-  const about = { name: 'handrail', version: '0.1.0' }
+  const about = { name: 'handrail', version: '1' }
   const client: Client = new Client(about, { capabilities: { elicitation: { form: {} } } })
   const calls = new Set<ToolUse>()
   const gone = new AbortController()
+  const { transport, kill } = await wayTo(server, tenant)
+  let ended = false
+  let closing: Promise<void> | undefined
+  const close = () => {
+    closing ??= client.close()
+    return closing
+  }
   let probing = false
 
   /** A server that does not answer is given up: what was asked of it would wait for ever. */
@@ -63,10 +71,14 @@ export async function connect(
     )
     probing = false
     if (lives) return
-    gone.abort() // at once: to end a program takes a while, and nobody should wait for that
-    await client.close().catch(() => {})
+    gone.abort()
+    if (!ended) kill() // one that hangs does not listen to anything kinder
+    await close().catch(() => {})
   }
-  client.onclose = () => gone.abort()
+  client.onclose = () => {
+    ended = true
+    gone.abort()
+  }
   client.onerror = () => void probe() // also for noise among its messages, which harms nobody
   client.setNotificationHandler(ToolListChangedNotificationSchema, () => heard.changed())
   client.setRequestHandler(ElicitRequestSchema, async ({ params }, { signal }) => {
@@ -83,10 +95,18 @@ export async function connect(
     if (state !== 'answered') return { action: 'cancel' as const }
     return { action: 'accept' as const, content: value as Record<string, string> }
   })
+  const starting = new AbortController()
+  const stop = () => {
+    starting.abort()
+    close().catch(() => {})
+  }
+  signal?.addEventListener('abort', stop, { once: true, signal: gone.signal })
   try {
-    await client.connect(await transportTo(server, tenant), { timeout: startLimit })
+    await client.connect(transport, { timeout: startLimit, signal: starting.signal })
   } catch (error) {
-    await client.close().catch(() => {})
+    if (!ended) kill()
+    gone.abort()
+    await close().catch(() => {})
     throw error
   }
 
@@ -125,7 +145,7 @@ export async function connect(
         calls.delete(use)
       }
     },
-    close: () => client.close(),
+    close,
   }
 }
 

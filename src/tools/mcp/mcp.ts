@@ -41,7 +41,7 @@ export async function openMcp(
       unasked: (why: string) => log.warn({ server: name, why }, 'an MCP server asked in vain'),
     }
     const connections = new Connections({
-      open: (tenant) => connect(server, heard, tenant),
+      open: (tenant) => connect(server, heard, { tenant }),
       ...(server.serial && { serial: true }),
       clock,
     })

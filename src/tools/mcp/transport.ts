@@ -4,8 +4,14 @@ import { forTenant, type McpServer } from './servers.ts'
 /** Bytes of one message of a server; what is longer ends the connection. */
 const longest = 16 * 1024 * 1024
 
+export interface Way {
+  transport: Transport
+  /** Ends the program at once; nothing for an address. Must not be called once it has ended. */
+  kill(): void
+}
+
 /** The way to a server, not yet open. `tenant` is undefined for what belongs to nobody. */
-export async function transportTo(server: McpServer, tenant?: string): Promise<Transport> {
+export async function wayTo(server: McpServer, tenant?: string): Promise<Way> {
   if ('url' in server) {
     const { StreamableHTTPClientTransport } = await import(
       '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -13,17 +19,26 @@ export async function transportTo(server: McpServer, tenant?: string): Promise<T
     const headers = forTenant(server.headers, tenant) ?? {}
     const options = { requestInit: { headers }, fetch: boundedFetch }
     // Its session id is optional in another way than the interface says.
-    return new StreamableHTTPClientTransport(new URL(server.url), options) as Transport
+    const transport = new StreamableHTTPClientTransport(new URL(server.url), options) as Transport
+    return { transport, kill: () => {} }
   }
   const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
   const { command, args = [], cwd } = server
   const env = forTenant(server.env, tenant) ?? {}
   const place = cwd === undefined ? {} : { cwd }
-  return new StdioClientTransport({
+  const transport = new StdioClientTransport({
     ...{ command, args: [...args], env, ...place },
     stderr: 'ignore',
     maxBufferSize: longest,
   })
+  // It forgets its process when it begins to close it, and is polite to it for seconds.
+  let pid: number | null = null
+  const start = transport.start.bind(transport)
+  transport.start = async () => {
+    await start()
+    pid = transport.pid
+  }
+  return { transport, kill: () => void (pid !== null && process.kill(pid, 'SIGKILL')) }
 }
 
 /** Answers to what we send are bounded; the stream of what a server tells by itself has no end. */
