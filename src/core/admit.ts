@@ -29,9 +29,8 @@ const keptLength = 4_000
 export async function admit(thread: Thread, guard: Guard, saying: Saying, newId: NewId) {
   const { state } = thread
   const { messages, client } = saying
-  const before = messagesOf(state)
   const judging: Said = {
-    before,
+    before: () => messagesOf(state),
     ask: (model, request) => countedCall(thread, saying, model, request, newId),
     ...(client && { client }),
   }

@@ -26,7 +26,7 @@ export interface Guard {
 
 export interface Said {
   /** What was said before, for those who judge by the context. */
-  before: readonly Message[]
+  before(): readonly Message[]
   /** The client's own rules: they can only tighten those of the operator. */
   client?: ClientRules
   /** One call of a model that counts: gives the text that it answers. */

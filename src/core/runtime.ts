@@ -184,7 +184,7 @@ export function createRuntime(options: RuntimeOptions) {
         if (event.type === 'text') text += event.text
       return text
     }
-    const denial = await options.guard?.input(message, { before, ask })
+    const denial = await options.guard?.input(message, { before: () => before, ask })
     if (denial) throw new RuntimeError('guardrail', denial.reason)
   }
 

@@ -70,7 +70,7 @@ export async function openGuard(given: Guardrails, { model, log }: GuardSetup): 
       if (remote) lists.push({ allow: remote.allow ?? [], deny: remote.deny ?? [] })
       if (remote && client && client.allow.length + client.deny.length > 0) lists.push(client)
       for (const list of lists) {
-        const found = await checked('remote', () => judgeRemotely(remote!, list, message, before))
+        const found = await checked('remote', () => judgeRemotely(remote!, list, message, before()))
         if (found) return found
       }
       const classifier = given.classifier ?? model

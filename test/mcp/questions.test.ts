@@ -91,6 +91,23 @@ describe('a server asks the user in the middle of a call', () => {
   })
 })
 
+test('the server is killed while it waits: its question is withdrawn, and a person says whether it happened', async () => {
+  const stage = await mcpStage()
+  const till = await mcpOverHttp(stage)
+  const server = await withMcp({ till: { url: till.url, timeout: 2_000 } }, ask, { policy: allow })
+  const stream = await server.start('c', 'Which colour?')
+  const question = find(await stream.until('approval_required'), 'approval_required')
+  await till.kill()
+  const doubt = find(await stream.until('approval_required'), 'approval_required')
+  expect(doubt).toMatchObject({ kind: 'in_doubt', tool_name: 'till__ask' })
+  const { asks } = (await server.server.runtime.thread('c')).state
+  expect(asks.get(question.approval_id)?.answer?.state).toBe('cancelled')
+  const interaction = stream.response.headers.get('x-interaction-id')!
+  const skip = { approval_id: doubt.approval_id, outcome: 'skip' }
+  await server.approve('c', interaction, skip)
+  expect(result(await stream.rest())).toMatch(/it was skipped/)
+})
+
 test('our own crash while it waits: the call is in doubt, and its question is withdrawn (I4)', async () => {
   const stage = await mcpStage()
   const till = await mcpOverHttp(stage)

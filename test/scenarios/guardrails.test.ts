@@ -70,6 +70,20 @@ describe('what is said', () => {
     ])
   })
 
+  test('what was refused is in nobody’s way when a tool of the page answers', async () => {
+    const steps = [[call('call1', 'paint', { colour: 'red' })], [text('Painted.')]]
+    const server = await guarded(steps, { input: [noDogs] })
+    const tools = [{ name: 'paint', description: '', parameters: { type: 'object' } }]
+    const dogs = { id: 'm1', role: 'user', content: 'dogs' }
+    const cats = { id: 'm2', role: 'user', content: 'cats' }
+    await agui(server.url, { messages: [dogs], tools })
+    await agui(server.url, { runId: 'r2', messages: [dogs, cats], tools })
+    const done = { id: 'm3', role: 'tool', toolCallId: 'call1', content: 'red now' }
+    const events = await agui(server.url, { runId: 'r3', messages: [dogs, cats, done], tools })
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED' })
+    expect(said(server.model.requests[1]).at(-1)).toBe('tool: red now')
+  })
+
   test("GraphQL: the contract's status, also for the page's own rules, which only tighten", async () => {
     const server = await guarded([[text('Meow.')]], { input: [noDogs] })
     const say = (id: string, content: string, rules = {}) =>

@@ -105,7 +105,10 @@ describe('remember', () => {
   })
 })
 
-test('a call in doubt is asked about, also when its tool has changed, and is not run as it is now', async () => {
+test.each([
+  [{ outcome: 'happened', result: 'She has it.' }, /^tool: She has it\.$/],
+  [{ outcome: 'did_not' }, /^tool: The tool changed after .* not run/],
+])('a call in doubt is asked about, also when its tool has changed: %j', async (outcome, heard) => {
   const data = await temporaryDirectory()
   const box = tools()
   const cut = {
@@ -135,11 +138,11 @@ test('a call in doubt is asked about, also when its tool has changed, and is not
   const settings = { model, tools: [{ ...box.send, schema }], builtIns: false }
   const second = await serve(settings, { data: data.path })
   const joined = await second.join('c', interaction)
-  const answer = { approval_id: doubt.approval_id, outcome: 'did_not' }
+  const answer = { approval_id: doubt.approval_id, ...outcome }
   expect((await second.approve('c', interaction, answer)).status).toBe(200)
   await joined.rest()
   expect(box.sent).toEqual([])
-  expect(said(model.requests[0]).at(-1)).toMatch(/^tool: The tool changed after .* not run/)
+  expect(said(model.requests[0]).at(-1)).toMatch(heard)
   await second.close()
   await data.remove()
 })
