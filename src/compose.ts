@@ -4,8 +4,11 @@ import { pino } from 'pino'
 import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
+import type { Model } from './core/model.ts'
 import { defaultPolicy } from './core/policy.ts'
 import { createRuntime } from './core/runtime.ts'
+import type { Tool } from './core/tool.ts'
+import { openGuard } from './guardrails/guardrails.ts'
 import type { Clock } from './lib/clock.ts'
 import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
@@ -16,8 +19,9 @@ import { demoModel } from './models/demo.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
 import { createServer } from './server.ts'
-import type { Settings } from './settings.ts'
+import { type AgentSettings, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
+import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
 import { aguiWire } from './wires/agui/wire.ts'
 import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
@@ -36,11 +40,15 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const serverId = newId('server')
   const around = { store, serverId, clock, log }
   const { close: closeLinks, ...linked } = await openLinks(config, around)
+  const mcp = await openMcp(settings.mcp ?? {}, { log, clock })
+  const model = modelOf(config, settings, clock)
+  const guard = await openGuard(settings.guardrails ?? {}, { model, log })
   const runtime = createRuntime({
+    guard,
     store,
     ...linked,
     serverId,
-    agents: agentsOf(config, settings, clock),
+    agents: agentsOf(config, settings, clock, mcp),
     log,
     clock,
     crash,
@@ -93,6 +101,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
       await listener?.answered(Math.max(rest, goodbye))
       await runtime.stop(0)
       await served
+      await mcp.close()
       await closeLinks()
       await store.close()
     },
@@ -102,18 +111,42 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
 /** Milliseconds for streams to end. */
 const goodbye = 200
 
-function agentsOf(config: Config, settings: Settings, clock: Clock): AgentEntry[] {
-  const { demoDelay: delay, data } = config
-  const model = settings.model ?? demoModel({ clock, delay })
+const modelOf = ({ demoDelay: delay }: Config, { model }: Settings, clock: Clock): Model =>
+  model ?? demoModel({ clock, delay })
+
+function agentsOf(config: Config, settings: Settings, clock: Clock, mcp: Mcp): AgentEntry[] {
+  const { data } = config
+  const model = modelOf(config, settings, clock)
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
-  const tools = [...builtIns, ...(settings.tools ?? [])]
+  const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
   const policy = [...(settings.policy ?? []), ...defaultPolicy]
   const description = 'Answers, and uses tools with your approval'
   const agents = settings.agents ?? [toolLoop({ name: 'assistant', description })]
   return agents.map((one, i) => {
-    const entry = 'agent' in one ? one : { agent: one }
-    return { model, tools, policy, ...entry, ...(i === 0 && { aliases: ['default'] }) }
+    const entry: AgentSettings = 'agent' in one ? one : { agent: one }
+    const own = entry.tools && toolsFrom(entry.tools)
+    const { agent, mcp: servers = own && [] } = entry
+    const aliases = i === 0 ? { aliases: ['default'] } : {}
+    return {
+      model: entry.model ?? model,
+      agent,
+      policy,
+      ...aliases,
+      tools: joined(own ?? tools, () => mcp.tools(servers)),
+    }
   })
+}
+
+/** Tools that stay and tools that come and go. Those that stay win; the list is made anew when it changes. */
+function joined(own: readonly Tool[], others: () => readonly Tool[]): () => readonly Tool[] {
+  let last: readonly Tool[] | undefined
+  let all: readonly Tool[] = own
+  return () => {
+    const now = others()
+    if (now !== last) all = [...now, ...own]
+    last = now
+    return all
+  }
 }
 
 function version(): string {

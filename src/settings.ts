@@ -6,20 +6,39 @@ import type { Agent } from './core/agent.ts'
 import type { Model } from './core/model.ts'
 import type { PolicyRule } from './core/policy.ts'
 import type { RetryRule } from './core/retry.ts'
-import type { Tool } from './core/tool.ts'
+import { isZod, type JsonInput, type Tool } from './core/tool.ts'
+import type { Guardrails } from './guardrails/guardrails.ts'
+import { type Action, actionTool } from './tools/actions.ts'
+import { namedTools, type ToolList } from './tools/define.ts'
+import type { McpServer } from './tools/mcp/servers.ts'
 
 /** What `handrail.config.ts` may export as its default. */
 export interface Settings {
   /** Replaces the built-in agent; the first one is also `default`. */
-  agents?: readonly (Agent | { agent: Agent; model?: Model; tools?: readonly Tool[] })[]
+  agents?: readonly (Agent | AgentSettings)[]
   /** The model of agents that name none. */
   model?: Model
   /** Added to the built-in tools, or in their place with `builtIns: false`. */
-  tools?: readonly Tool[]
+  tools?: ToolList
+  /** Server actions as CopilotKit's runtime takes them. */
+  actions?: readonly Action[]
   builtIns?: boolean
+  /** MCP servers by name; their tools are called `name__tool`. */
+  mcp?: Record<string, McpServer>
   /** Read before the default rules: the first that fits decides. */
   policy?: readonly PolicyRule[]
   retry?: Partial<RetryRule>
+  /** What may be said, shown and done. */
+  guardrails?: Guardrails
+}
+
+export interface AgentSettings {
+  agent: Agent
+  model?: Model
+  /** In place of those that all agents have. */
+  tools?: ToolList
+  /** The MCP servers whose tools it has. Default: all, or none for an agent with tools of its own. */
+  mcp?: readonly string[]
 }
 
 export const defineConfig = (settings: Settings): Settings => settings
@@ -41,15 +60,27 @@ export async function loadSettings(named: string | undefined): Promise<Settings>
   if (typeof settings !== 'object' || settings === null) {
     throw new ConfigError(`${named ?? names[0]}: export the settings as the default export.`)
   }
-  refuseStrangeSchemas(settings as Settings)
+  refuseStrangeTools(settings as Settings)
   return settings as Settings
 }
 
 /** Found at the start, and not by the first run that offers the tool to a model. */
-function refuseStrangeSchemas({ tools = [], agents = [] }: Settings): void {
-  const all = [...tools, ...agents.flatMap((one) => ('agent' in one ? (one.tools ?? []) : []))]
-  for (const { name, schema } of all) {
-    if ((schema as { _zod?: unknown } | undefined)?._zod !== undefined) continue
+function refuseStrangeTools({ tools = [], actions, agents = [] }: Settings): void {
+  const others = agents.flatMap((one) => ('agent' in one ? toolsFrom(one.tools ?? []) : []))
+  for (const { name, schema } of [...toolsFrom(tools, actions), ...others]) {
+    if (isZod(schema) || typeof (schema as JsonInput | undefined)?.issues === 'function') continue
     throw new ConfigError(`tools: the schema of ${name} is not of zod 4. Make it with zod 4.`)
+  }
+}
+
+/** The tools of a list, and actions, as tools with names. */
+export const toolsFrom = (given: ToolList, actions: readonly Action[] = []): Tool[] =>
+  orConfigError(() => [...namedTools(given), ...actions.map(actionTool)])
+
+function orConfigError<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw new ConfigError(error instanceof Error ? error.message : String(error))
   }
 }

@@ -48,7 +48,7 @@ export interface AgentContext {
   messages(): readonly Message[]
   /** What the agent left with its last `state` event, on this thread. */
   state(): unknown
-  /** The tools this agent may use. */
+  /** The tools this agent may use now: some come and go. */
   readonly tools: readonly ToolSpec[]
   /**
    * One governed model call: reserved, intended, streamed to the readers, retried by the table,

@@ -9,7 +9,7 @@ import { callDigest, schemaDigest } from './policy.ts'
 import type { AskRecord, Run, ThreadState } from './state.ts'
 import type { Expectation } from './store.ts'
 import { decide, type Thread } from './thread.ts'
-import type { Tool } from './tool.ts'
+import { type InputIssue, issuesOf, readInput, type Tool } from './tool.ts'
 
 /** What a person said, before it is checked against the ask. */
 export interface Decision {
@@ -197,11 +197,9 @@ function answerFrom(
   const tool = tools.get(ask.tool ?? '')
   if (!tool)
     throw new RuntimeError('invalid_request', 'This tool is gone; its input cannot be edited.')
-  const parsed = tool.schema.safeParse(said.input)
-  if (!parsed.success) {
-    throw unfit(named.input, parsed.error.issues[0]!)
-  }
-  return { ...answer, input: parsed.data, digest: callDigest(tool, parsed.data) }
+  const read = readInput(tool, said.input)
+  if ('issues' in read) throw unfit(named.input, read.issues[0]!)
+  return { ...answer, input: read.input, digest: callDigest(tool, read.input) }
 }
 
 /** An answer must be what was asked for; a schema that we cannot read asks for nothing. */
@@ -214,13 +212,12 @@ function checkAgainst(schema: unknown, value: unknown, named: string): void {
     return
   }
   const parsed = reader.safeParse(value)
-  if (!parsed.success) throw unfit(named, parsed.error.issues[0]!)
+  if (!parsed.success) throw unfit(named, issuesOf(parsed.error)[0]!)
 }
 
-function unfit(named: string, issue: z.core.$ZodIssue): RuntimeError {
-  const foreign = issue.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : []
-  const field = [named, ...issue.path.map(String), ...foreign].join('.')
-  return new RuntimeError('invalid_request', `${field}: ${issue.message}`, { field })
+function unfit(named: string, { path, message }: InputIssue): RuntimeError {
+  const field = [named, ...path].join('.')
+  return new RuntimeError('invalid_request', `${field}: ${message}`, { field })
 }
 
 function budgetFrom({ newLimit, newStatus }: Decision) {

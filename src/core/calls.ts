@@ -3,20 +3,29 @@ import { effectKey, recorded } from './effects.ts'
 import { type Answer, type Ask, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { type Execution, execute, notBegun } from './execute.ts'
+import type { Guard } from './guard.ts'
 import { LegStop } from './leg.ts'
 import { asText, type CallPart, callsOf, toolText } from './messages.ts'
 import { callDigest, judge, type PolicyRule } from './policy.ts'
 import type { AskRecord, EffectRecord } from './state.ts'
-import { defaultToolTimeout, jsonSchemaOf, type Tool } from './tool.ts'
+import {
+  defaultToolTimeout,
+  jsonSchemaOf,
+  type OutcomeUnknown,
+  readInput,
+  type Tool,
+} from './tool.ts'
 
 export interface Toolbox {
   agent: string
-  tools: ReadonlyMap<string, Tool>
+  /** As they are now. */
+  tools: () => ReadonlyMap<string, Tool>
   policy: readonly PolicyRule[]
   /** How many calls of one step run at once. */
   parallel: number
   /** An outcome that was kept while the store was away. */
   evidence: (effectId: string) => Promise<unknown>
+  guard?: Guard
 }
 
 /** What is to be done with one call. */
@@ -24,7 +33,7 @@ type Plan =
   | { do: 'say'; text: string; failed: boolean; also: Draft[]; messageId?: string }
   | { do: 'run'; execution: Execution }
   | { do: 'raise'; ask: () => Promise<Ask> }
-  | { do: 'look'; execution: Execution; record: EffectRecord }
+  | { do: 'look'; execution: Execution; record: EffectRecord; stale: boolean; cut?: OutcomeUnknown }
   | { do: 'wait' }
 
 /** Guarded tool calls of one leg: each by the policy, the answers of people, and the ledger. */
@@ -42,11 +51,16 @@ export function toolCaller(box: Toolbox, bench: Bench) {
       await channel.commit(...ready.map((ask) => draft('ask.raised', { ask })))
       parked = true
     }
+    const doubted = async (call: CallPart, execution: Execution): Promise<void> => {
+      const cut = await execute(execution, bench)
+      const record = leg.thread.state.effects.get(execution.intent.effectId)
+      if (cut && record) await act(call, { do: 'look', execution, record, stale: false, cut })
+    }
     const act = async (call: CallPart, plan: Plan): Promise<void> => {
       leg.signal.throwIfAborted()
       if (plan.do === 'wait') parked = true
       else if (plan.do === 'raise') await raise([plan.ask()])
-      else if (plan.do === 'run') await execute(plan.execution, bench)
+      else if (plan.do === 'run') await doubted(call, plan.execution)
       else if (plan.do === 'look') await act(call, await lookAt(plan, call, box, bench))
       else {
         const { messageId = '' } = plan
@@ -84,8 +98,8 @@ async function inParallel(
 function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const { leg, clock } = bench
   const { state } = leg.thread
-  const tool = box.tools.get(call.name)
-  if (!tool) return clientCall(call, bench) ?? say(`There is no tool named ${call.name}.`)
+  const tool = box.tools().get(call.name)
+  if (!tool) return clientCall(call, box, bench) ?? withoutTool(call, bench)
   const given = parseInput(call.input, tool)
   if ('problem' in given) return say(given.problem)
 
@@ -115,11 +129,14 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   }
   const done = recorded(record, digest)
   if (done) return say(done.output ?? '', false) // it came back after its leg had ended
+  const denied = record ? undefined : denial(call, input, box)
+  if (denied) return denied
   // Begun before and without a result now: it may have happened, in full or in part.
   const doubt = record && record.error?.code !== notBegun.code && !tool.idempotent
-  const go = (): Plan => (doubt ? { do: 'look', execution, record } : { do: 'run', execution })
+  const go = (stale = false): Plan =>
+    doubt ? { do: 'look', execution, record, stale } : { do: 'run', execution }
 
-  if (approval) return afterAnswer(approval, execution, go)
+  if (approval) return afterAnswer(approval, execution, go, Boolean(doubt))
   if (record) return go() // it was allowed when it was begun
   const verdict = judge(box.policy, { tool, agent: box.agent, input }, state, clock.now())
   if (verdict.decision === 'allow') return go()
@@ -147,7 +164,7 @@ function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
 }
 
 /** A tool that runs in the client: its result is asked of whoever is at the other end. */
-function clientCall(call: CallPart, bench: Bench): Plan | undefined {
+function clientCall(call: CallPart, box: Toolbox, bench: Bench): Plan | undefined {
   const { leg, clock } = bench
   const tool = leg.run.options.clientTools?.find(({ name }) => name === call.name)
   if (!tool) return undefined
@@ -164,6 +181,8 @@ function clientCall(call: CallPart, bench: Bench): Plan | undefined {
   } catch {
     return say(`The input of ${call.name} is not valid JSON. Send one JSON object.`)
   }
+  const denied = denial(call, input, box)
+  if (denied) return denied
   return {
     do: 'raise',
     ask: async () => ({
@@ -181,6 +200,16 @@ function clientCall(call: CallPart, bench: Bench): Plan | undefined {
   }
 }
 
+/** A call whose arguments a rule forbids: the model hears why, and the journal which rule. */
+function denial({ callId, name }: CallPart, input: unknown, { guard }: Toolbox): Plan | undefined {
+  const found = guard?.arguments?.(name, input)
+  if (!found) return undefined
+  const { rule, reason } = found
+  const value = { where: 'arguments', rule, reason, callId, tool: name }
+  const text = `This call is not allowed: ${reason}`
+  return say(text, true, draft('event', { name: 'guardrail', value }))
+}
+
 /** Milliseconds a client has; a person may be at the other end of such a tool. */
 const clientToolTimeout = 24 * 3_600_000
 
@@ -194,14 +223,20 @@ const say = (text: string, failed = true, ...also: Draft[]): Plan & { do: 'say' 
   also,
 })
 
-function afterAnswer(record: AskRecord, execution: Execution, go: () => Plan): Plan {
-  const { answer, ask } = record
+function afterAnswer(
+  { answer, ask }: AskRecord,
+  { intent }: Execution,
+  go: (stale?: boolean) => Plan,
+  doubt: boolean,
+): Plan {
   if (!answer) return { do: 'wait' }
   const reason = answer.reason ? `: ${answer.reason}` : '.'
   switch (answer.state) {
-    case 'approved':
-      if (execution.intent.digest === (answer.digest ?? ask.digest)) return go()
-      return say('The tool changed after this call was approved. It was not run.')
+    case 'approved': {
+      const stale = intent.digest !== (answer.digest ?? ask.digest)
+      // What has begun as it was approved may have happened, whatever the tool is now.
+      return stale && !doubt ? say(changed) : go(stale)
+    }
     case 'rejected':
       return say(`The user rejected this call${reason}`)
     case 'timeout':
@@ -213,9 +248,30 @@ function afterAnswer(record: AskRecord, execution: Execution, go: () => Plan): P
   }
 }
 
+const changed = 'The tool changed after this call was approved. It was not run.'
+
+/** A call of a tool that is not there: what has begun may still have happened. */
+function withoutTool(call: CallPart, bench: Bench): Plan {
+  const gone = `There is no tool named ${call.name}.`
+  const { messageId, index } = placeOf(call, bench)
+  const { effectId } = effectKey(bench.leg.runId, messageId, 'call', index)
+  const record = bench.leg.thread.state.effects.get(effectId)
+  if (record?.state === 'done') return say(record.output ?? '', false)
+  if (!record || record.error?.code === notBegun.code) return say(gone)
+  const intent = { ...record.intent, attempt: record.intent.attempt + 1 }
+  const tool: Tool = {
+    name: call.name,
+    description: '',
+    schema: { json: {}, issues: () => [] },
+    run: () => Promise.reject(new Error(gone)),
+  }
+  const execution = { call, tool, input: intent.input, intent }
+  return { do: 'look', execution, record, stale: false }
+}
+
 /** After a crash: did it happen? Found out by the tool, by what was kept, or by a person. */
 async function lookAt(
-  { execution, record }: { execution: Execution; record: EffectRecord },
+  { execution, record, stale, cut }: Plan & { do: 'look' },
   call: CallPart,
   box: Toolbox,
   bench: Bench,
@@ -231,7 +287,7 @@ async function lookAt(
   if (asked) {
     const { answer } = asked
     if (!answer) return { do: 'wait' }
-    if (answer.outcome === 'did_not') return { do: 'run', execution }
+    if (answer.outcome === 'did_not') return stale ? say(changed) : { do: 'run', execution }
     if (answer.outcome === 'happened') return happened(asText(answer.value ?? 'It was done.'))
     const text =
       'The server stopped during this call. Whether it happened is not known; it was skipped.'
@@ -239,12 +295,13 @@ async function lookAt(
     return say(text, true, draft('effect.failed', { ...about, error }))
   }
   // An earlier process, or what it called, may still be at it until then.
-  const until = record.at + (record.intent.timeout ?? defaultToolTimeout)
-  if (clock.now() < until) await clock.sleep(until - clock.now(), leg.signal)
+  const until = lastSign(record, bench) + (record.intent.timeout ?? defaultToolTimeout)
+  if (clock.now() < until && !cut?.over) await clock.sleep(until - clock.now(), leg.signal)
   const found = await attempt(async () => await tool.check?.(input, effectId, leg.signal))
   if (found?.happened) return happened(found.output)
-  if (found) return { do: 'run', execution }
-  const evidence = await box.evidence(effectId).catch(() => undefined)
+  if (found) return stale ? say(changed) : { do: 'run', execution }
+  const kept = await box.evidence(effectId).catch(() => undefined)
+  const evidence = kept ?? (cut && { error: cut.message })
   return {
     do: 'raise',
     ask: async () => ({
@@ -263,6 +320,16 @@ async function lookAt(
       atTimeout: 'reject',
     }),
   }
+}
+
+/** When it began, or went on with an answer to what it had asked. */
+function lastSign({ at, intent }: EffectRecord, { leg }: Bench): number {
+  const { asks } = leg.thread.state
+  const answered = leg.run.askIds.map((id) => {
+    const { ask, answeredAt } = asks.get(id) ?? {}
+    return ask?.live && ask.effectId === intent.effectId ? (answeredAt ?? 0) : 0
+  })
+  return Math.max(at, ...answered)
 }
 
 function askOf({ leg }: Bench, key: string): AskRecord | undefined {
@@ -289,10 +356,10 @@ function parseInput(text: string, tool: Tool): { input: unknown } | { problem: s
   } catch {
     return { problem: `The input of ${tool.name} is not valid JSON. Send one JSON object.` }
   }
-  const parsed = tool.schema.safeParse(value)
-  if (parsed.success) return { input: parsed.data }
-  const issues = parsed.error.issues.slice(0, 5)
-  const list = issues.map((issue) => `${issue.path.join('.') || 'input'}: ${issue.message}`)
+  const read = readInput(tool, value)
+  if ('input' in read) return read
+  const issues = read.issues.slice(0, 5)
+  const list = issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`)
   return { problem: `The input of ${tool.name} is not valid. ${list.join('; ')}` }
 }
 

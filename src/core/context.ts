@@ -7,7 +7,7 @@ import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
 import { defaultAskTimeout } from './policy.ts'
 import type { RetryRule } from './retry.ts'
-import { jsonSchemaOf } from './tool.ts'
+import { jsonSchemaOf, type Tool } from './tool.ts'
 
 export interface AgentSetup {
   agent: Agent
@@ -19,18 +19,11 @@ export interface AgentSetup {
 /** Everything an agent may touch during a leg, each of it behind the ledger. */
 export function contextOf({ model, toolbox, retry }: AgentSetup, bench: Bench): AgentContext {
   const { leg } = bench
-  const tools = [...toolbox.tools.values()].map(
-    (tool): ToolSpec => ({
-      name: tool.name,
-      description: tool.description,
-      parameters: jsonSchemaOf(tool),
-    }),
+  const clientTools = (leg.run.options.clientTools ?? []).map(
+    ({ name, description = '', parameters = { type: 'object' } }): ToolSpec => {
+      return { name, description, parameters }
+    },
   )
-  const own = new Set(tools.map(({ name }) => name))
-  for (const { name, description = '', parameters } of leg.run.options.clientTools ?? []) {
-    if (!own.has(name))
-      tools.push({ name, description, parameters: parameters ?? { type: 'object' } })
-  }
   return {
     threadId: leg.thread.threadId,
     runId: leg.runId,
@@ -38,13 +31,30 @@ export function contextOf({ model, toolbox, retry }: AgentSetup, bench: Bench): 
     signal: leg.signal,
     options: bench.secrets.join(leg.runId, leg.run.options),
     newId: bench.newId,
-    tools,
+    get tools() {
+      const own = toolbox.tools()
+      const others = clientTools.filter(({ name }) => !own.has(name))
+      return [...[...own.values()].map(specOf), ...others]
+    },
     messages: () => bench.messages,
     state: () => leg.thread.state.states.get(leg.run.agent),
     model: modelCaller(model, retry, bench),
     call: toolCaller(toolbox, bench),
     ask: (question) => ask(question, bench),
   }
+}
+
+const specs = new WeakMap<Tool, ToolSpec>()
+
+/** The same tool has the same specification: each is digested once. */
+function specOf(tool: Tool): ToolSpec {
+  let spec = specs.get(tool)
+  if (!spec) {
+    const { name, description } = tool
+    spec = { name, description, parameters: jsonSchemaOf(tool) }
+    specs.set(tool, spec)
+  }
+  return spec
 }
 
 async function ask(question: Question, { leg, channel, clock, newId }: Bench): Promise<Answer> {

@@ -52,7 +52,8 @@ function ending(
   // A leg that ends before its start is written is still queued.
   const running = as(rest.some((one) => one.kind === 'run.started') ? 'queued' : 'running')
   if (stop === 'handover') {
-    return { drafts: [...open(), queueAgain(leg, 'handover')], expect: [running] }
+    const drafts = [...open(), ...orphans(state, run), queueAgain(leg, 'handover')]
+    return { drafts, expect: [running, ...sameAsks(state, run)] }
   }
   if (stop === 'parked') {
     const expect = [running, ...sameAsks(state, run)]
@@ -64,7 +65,9 @@ function ending(
     error === undefined
       ? draft('run.completed', {})
       : draft('run.failed', { error: failureOf(error, 'agent_failed') })
-  const drafts = [...close(), last, ...next({ state, newId: leg.newId })]
+  const value = isRuntimeError(error, 'guardrail') ? error.data : undefined
+  const denied = value ? [draft('event', { name: 'guardrail', value })] : []
+  const drafts = [...close(), ...denied, last, ...next({ state, newId: leg.newId })]
   return { drafts, expect: [running, ...atEnd(state, run)] }
 }
 
@@ -76,7 +79,7 @@ export const atEnd = (state: ThreadState, run: Run): Expectation[] => [
   ...sameAsks(state, run),
 ]
 
-const sameAsks = (state: ThreadState, run: Run): Expectation[] =>
+export const sameAsks = (state: ThreadState, run: Run): Expectation[] =>
   run.askIds.map((id) => asFolded(state, id))
 
 export function asFolded(state: ThreadState, askId: string): Expectation {
@@ -108,6 +111,13 @@ export function cancelledAsks(state: ThreadState, run: Run, settled: readonly st
   return pendingAsks(state, run)
     .filter(({ ask }) => !settled.includes(ask.askId))
     .map(({ ask }) => draft('ask.answered', { askId: ask.askId, state: 'cancelled' }, { runId }))
+}
+
+/** Questions that were asked in the middle of a call: it will not hear the answers any more. */
+export const orphans = (state: ThreadState, run: Run): Draft[] => {
+  const others = pendingAsks(state, run).filter(({ ask }) => !ask.live)
+  const kept = others.map(({ ask }) => ask.askId)
+  return cancelledAsks(state, run, kept)
 }
 
 /** The next in line gets the thread in the same transition that frees it. */

@@ -66,6 +66,8 @@ export const askSchema = z.object({
   evidence: json,
   deadline: when,
   atTimeout: z.enum(['reject', 'approve', 'stop']),
+  /** Asked in the middle of a call, which goes on with the answer: its leg does not end. */
+  live: z.boolean().optional(),
   /** Roles that may decide, besides the owner unless the policy says otherwise. */
   audience: z.array(z.string()).optional(),
 })

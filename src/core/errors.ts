@@ -69,6 +69,7 @@ export const errors = {
   authentication: row('provider', 502, false, 'The model provider refused our key.'),
   model_request: row('provider', 502, false, 'The model provider refused the request.'),
   guardrail: row('request', 422, false, 'The message is not allowed by the rules of this chat.'),
+  guardrail_away: row('internal', 503, true, 'Whether this is allowed could not be checked.'),
   agent_failed: row('agent', 500, false, 'The agent failed.'),
   agent_not_deterministic: row(
     'agent',

@@ -1,9 +1,11 @@
+import { countdown } from './countdown.ts'
 import type { Bench } from './effects.ts'
 import { type Body, draft } from './entries.ts'
 import { failureOf, RuntimeError } from './errors.ts'
 import { mayHandOver } from './leg.ts'
+import { askLive } from './live-asks.ts'
 import { asText, type CallPart, toolText } from './messages.ts'
-import { defaultToolTimeout, type Tool } from './tool.ts'
+import { defaultToolTimeout, OutcomeUnknown, type Tool, type ToolUse } from './tool.ts'
 
 export interface Execution {
   call: CallPart
@@ -19,8 +21,14 @@ const resultLimit = 1_000_000
 
 type Outcome = { output: string } | { thrown: unknown } | undefined
 
-/** One tool call through the ledger: intent durable before, outcome after (I4). */
-export async function execute({ call, tool, input, intent }: Execution, bench: Bench) {
+/**
+ * One tool call through the ledger: intent durable before, outcome after (I4). Gives what cut it off
+ * when it may have happened and a person must say whether it did.
+ */
+export async function execute(
+  { call, tool, input, intent }: Execution,
+  bench: Bench,
+): Promise<OutcomeUnknown | undefined> {
   const { leg, channel, clock } = bench
   const { effectId, effect, name, callId } = intent
   const about = { effectId, effect, name, ...(callId !== undefined && { callId }) }
@@ -33,18 +41,20 @@ export async function execute({ call, tool, input, intent }: Execution, bench: B
   })
 
   const timeout = tool.timeout ?? defaultToolTimeout
-  const late = new AbortController()
   const over = new AbortController()
-  clock.sleep(timeout, over.signal).then(
-    () => late.abort(),
-    () => {},
-  )
-  const signal = AbortSignal.any([leg.signal, late.signal])
+  const time = countdown(timeout, clock, over.signal)
+  const signal = AbortSignal.any([leg.signal, time.signal])
   const write = (text: string) => {
     if (text !== '') channel.piece({ kind: 'output', id: call.callId, name, text })
   }
+  const ask: ToolUse['ask'] = async (question, gone) => {
+    const goOn = time.hold()
+    const ends = [signal, over.signal, ...(gone ? [gone] : [])]
+    return await askLive(question, intent, bench, AbortSignal.any(ends)).finally(goOn)
+  }
+  const { tenant } = leg.thread.state
   const running: Promise<Outcome> = Promise.resolve()
-    .then(() => tool.run(input, { signal, effectId, write }))
+    .then(() => tool.run(input, { signal, effectId, tenant, write, ask }))
     .then((value): Outcome => ({ output: cut(value) }))
     .catch((thrown: unknown) => ({ thrown })) // also a result that cannot be written down
   const outcome = await Promise.race([running, gaveUp(signal, bench, over.signal)])
@@ -57,7 +67,7 @@ export async function execute({ call, tool, input, intent }: Execution, bench: B
     channel.write(draft('effect.done', { ...about, output }))
     channel.write(draft('message.added', { message, for: 'both' }))
     bench.messages.push(message)
-    return
+    return undefined
   }
   if (leg.signal.aborted) {
     // It was told to stop and did, or it may still be at it: then its outcome is taken later.
@@ -68,15 +78,21 @@ export async function execute({ call, tool, input, intent }: Execution, bench: B
     }
     throw leg.signal.reason
   }
-  const error = late.signal.aborted
+  const thrown = outcome?.thrown
+  if (thrown instanceof OutcomeUnknown && !(tool.idempotent || time.signal.aborted)) {
+    await channel.commit(draft('effect.unknown', about))
+    return thrown
+  }
+  const error = time.signal.aborted
     ? new RuntimeError('tool_timeout', `It took longer than ${timeout / 1000} s and was stopped.`)
-    : outcome?.thrown
+    : thrown
   const text = `Error executing tool: ${error instanceof Error ? error.message : String(error)}`
   const message = toolText(bench.newId('msg'), call, text.slice(0, resultLimit), true)
   const failure = failureOf(error, 'tool_failed')
   channel.write(draft('effect.failed', { ...about, error: { ...failure, message: text } }))
   channel.write(draft('message.added', { message, for: 'both' }))
   bench.messages.push(message)
+  return undefined
 }
 
 /** The only failure after which a call is made again without asking. */

@@ -219,6 +219,11 @@ function happened(state: ThreadState, entry: Known<'event'>, run: Run | undefine
     const first = state.activities.get(id)
     state.activities.set(id, { id, type, content, runId, seq: first?.seq ?? seq })
   }
+  if (name === 'guardrail' && entry.actor.type !== 'agent') {
+    const { messageId, rule = '', reason = '' } = said
+    if (typeof messageId !== 'string') return
+    state.refused.set(messageId, { rule: String(rule), reason: String(reason) })
+  }
   if (!run || typeof said.name !== 'string') return
   if (name === 'step.started') run.steps.push(said.name)
   if (name === 'step.finished') run.steps = run.steps.filter((step) => step !== said.name)

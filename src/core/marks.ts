@@ -73,7 +73,12 @@ export function marksOf(entry: Draft & Pick<Envelope, 'at'>, state: ThreadState)
         timers: { [`ask:${askId}`]: null },
       }
     }
-    case 'effect.intended':
+    case 'effect.intended': {
+      const facts = { [`effect:${entry.body.effectId}`]: 'intended' }
+      if (entry.body.effect === 'tool') return { facts }
+      // Who counts a call from outside of the driver relies on the count that it saw.
+      return { facts: { ...facts, calls: String(state.governor.total + 1) } }
+    }
     case 'effect.done':
     case 'effect.failed':
     case 'effect.unknown':

@@ -7,6 +7,8 @@ import { jsonSchemaOf, type Tool } from './tool.ts'
 export interface PolicyRule {
   /** The tool's name; `*` stands for any characters. Absent: every tool. */
   tool?: string
+  /** The MCP server that the tool is of. */
+  server?: string
   agent?: string
   access?: Tool['access']
   /** A further condition on the arguments. */
@@ -20,7 +22,7 @@ export interface PolicyRule {
   reason?: string
 }
 
-export interface Verdict extends Omit<PolicyRule, 'tool' | 'agent' | 'when' | 'access'> {
+export interface Verdict extends Omit<PolicyRule, 'tool' | 'server' | 'agent' | 'when' | 'access'> {
   timeout: number
   atTimeout: Ask['atTimeout']
 }
@@ -52,12 +54,14 @@ export function judge(
 
 function fits(rule: PolicyRule, call: { tool: Tool; agent: string; input: unknown }): boolean {
   if (rule.tool !== undefined && !globs(rule.tool, call.tool.name)) return false
+  if (rule.server !== undefined && rule.server !== call.tool.server) return false
   if (rule.agent !== undefined && rule.agent !== call.agent) return false
   if (rule.access !== undefined && rule.access !== call.tool.access) return false
   return rule.when?.(call.input) ?? true
 }
 
-function globs(pattern: string, name: string): boolean {
+/** Whether a name is of a pattern, in which `*` stands for any characters. */
+export function globs(pattern: string, name: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`).test(name)
 }

@@ -45,7 +45,10 @@ export function reconcile(state: ThreadState, list: ClientList): Reconciled {
   }
   const open = openCalls(state)
   for (const message of messages) {
-    if (message.role === 'user' && !state.messages.has(message.id)) found.said.push(message)
+    // What was refused stays in clients' lists; only at their end is it said again.
+    const refused = state.refused.has(message.id) && message !== messages.at(-1)
+    const isNew = message.role === 'user' && !state.messages.has(message.id)
+    if (isNew && !refused) found.said.push(message)
     if (message.role !== 'tool' || message.callId === undefined) continue
     const askId = open.get(message.callId)
     if (askId !== undefined) {

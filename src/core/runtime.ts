@@ -1,15 +1,17 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { newId as freshId, type NewId } from '../lib/ids.ts'
 import { sharedAbort } from '../lib/signal.ts'
-import { type AgentEntry, absent, agentSetups, missing } from './agent-setups.ts'
+import { admit } from './admit.ts'
+import { type AgentEntry, absent, agentSetups, missing, toolsOf } from './agent-setups.ts'
 import { type Answering, answer } from './asks.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
+import type { ClientRules, Guard } from './guard.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
-import { type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
+import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import type { RetryRule } from './retry.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
@@ -31,6 +33,8 @@ export interface RuntimeOptions {
   newId?: NewId
   crash?: (point: string) => void
   spool?: Spool
+  /** What may be said, shown and done. */
+  guard?: Guard
   serverId?: string
   retry?: Partial<RetryRule>
   /** Legs driven at once by this server, and calls of one step made at once. */
@@ -67,6 +71,8 @@ export interface StartRequest {
   request?: string
   key?: { key: string; digest: string }
   options?: RunOptions
+  /** The client's own rules for what is said. */
+  rules?: ClientRules
 }
 
 export type Runtime = ReturnType<typeof createRuntime>
@@ -87,9 +93,8 @@ export function createRuntime(options: RuntimeOptions) {
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const setups = agentSetups(options)
   const secrets = new RunSecrets()
-  const allTools = new Map(
-    options.agents.flatMap(({ tools = [] }) => tools.map((tool) => [tool.name, tool] as const)),
-  )
+  const allTools = () =>
+    new Map(options.agents.flatMap((one) => toolsOf(one).map((tool) => [tool.name, tool] as const)))
 
   const worker = new Worker({
     ...around,
@@ -182,6 +187,18 @@ export function createRuntime(options: RuntimeOptions) {
     return (setups.get(name) ?? missing(name)).agent.name
   }
 
+  /** What is asked outside of any thread is judged, and leaves no trace. */
+  async function refuseInput(message: Message, before: readonly Message[]): Promise<void> {
+    const ask = async (model: Model, request: ModelRequest) => {
+      let text = ''
+      for await (const event of model.stream(request, closing.signal))
+        if (event.type === 'text') text += event.text
+      return text
+    }
+    const denial = await options.guard?.input(message, { before: () => before, ask })
+    if (denial) throw new RuntimeError('guardrail', denial.reason)
+  }
+
   async function upToDate(caller: Caller, clientId: string) {
     const thread = await open(caller, clientId)
     if (!store.shared) await thread.sync()
@@ -196,13 +213,16 @@ export function createRuntime(options: RuntimeOptions) {
     open,
 
     agents: () =>
-      options.agents.map(({ agent, aliases = [], tools = [] }) => ({ agent, aliases, tools })),
+      options.agents.map((one) => {
+        const { agent, aliases = [] } = one
+        return { agent, aliases, tools: toolsOf(one) }
+      }),
 
     /** Accepts a message on a thread, made if it is new. Durable when it resolves. */
     async start(caller: Caller, clientId: string, request: StartRequest) {
       if (closing.signal.aborted) throw new RuntimeError('stopping', undefined, { retryAfter: 2 })
       const agent = agentName(request.agent)
-      const { whenBusy = 'reject', agent: _, ...rest } = request
+      const { whenBusy = 'reject', agent: _, rules, ...rest } = request
       const brought = request.options && splitSecrets(request.options)
       if (brought) rest.options = brought.options
       refuseMedia(
@@ -212,6 +232,12 @@ export function createRuntime(options: RuntimeOptions) {
       const { thread, result } = await withThread(caller, clientId, async (thread) => {
         const name = nameOf(caller, clientId)
         const actor = actorOf(caller)
+        const { key, messages, imported = [] } = rest
+        const known = key !== undefined && thread.state.keys.has(key.key)
+        const said = { messages, imported, actor, ...(rules && { client: rules }) }
+        const made = { creation: creation({ name, agent, governor }) }
+        if (options.guard && !known)
+          Object.assign(rest, await admit(thread, options.guard, { ...said, ...made }, newId))
         return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
       })
       if (brought && result.fresh) secrets.keep(thread, result.runId, brought.secrets)
@@ -251,7 +277,7 @@ export function createRuntime(options: RuntimeOptions) {
       const { active } = thread.state
       if (active !== null && answering.options)
         secrets.keep(thread, active, splitSecrets(answering.options).secrets)
-      const decider = { thread, tools: allTools, now: clock.now(), newId }
+      const decider = { thread, tools: allTools(), now: clock.now(), newId }
       const settled = await answer(decider, answering, actorOf(caller))
       ringHere(thread)
       return { thread, settled }
@@ -313,6 +339,8 @@ export function createRuntime(options: RuntimeOptions) {
       signal: AbortSignal,
     ): AsyncGenerator<ModelEvent, void, undefined> {
       const { model } = setups.get(agent) ?? missing(agent)
+      const last = request.messages.findLast(({ role }) => role === 'user')
+      if (last) await refuseInput(last, request.messages)
       try {
         yield* model.stream(request, signal)
       } catch (error) {

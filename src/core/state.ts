@@ -31,6 +31,8 @@ export interface ThreadState {
   governor: Governor
   states: Map<string, unknown>
   keys: Map<string, Body<'key.used'>>
+  /** Messages that were not let in, by the rule that says so. */
+  refused: Map<string, { rule: string; reason: string }>
   /** What agents show besides messages: progress, plans, search results. */
   activities: Map<string, Activity>
 }
@@ -152,6 +154,7 @@ export function emptyState(threadId: string): ThreadState {
     governor: { isHitlEnabled: false, actionLimit: 0, actionCounter: 0, total: 0 },
     states: new Map(),
     keys: new Map(),
+    refused: new Map(),
     activities: new Map(),
   }
 }

@@ -5,7 +5,7 @@ import { Channel, type Spool } from './channel.ts'
 import { type AgentSetup, contextOf } from './context.ts'
 import { drive } from './driver.ts'
 import type { Bench } from './effects.ts'
-import { atEnd, cancelledAsks, next, unfinished } from './ending.ts'
+import { atEnd, cancelledAsks, next, orphans, sameAsks, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
 import { isRuntimeError } from './errors.ts'
 import { type Heartbeat, isStop, type Lease, type Leg, LegStop } from './leg.ts'
@@ -273,9 +273,11 @@ export class Worker {
       const at = { runId, legId: newId('leg') }
       const drafts: Draft[] = unfinished(state, run).map((one) => ({ ...one, ...at }))
       const expect: Expectation[] = [{ fact: `run:${runId}`, is: 'running' }]
-      if (run.recoveries < recoveryLimit)
+      if (run.recoveries < recoveryLimit) {
+        drafts.push(...orphans(state, run))
         drafts.push(draft('run.queued', { agent: run.agent, why: 'recover' }, at))
-      else {
+        expect.push(...sameAsks(state, run))
+      } else {
         const message = `The server stopped ${run.recoveries} times while running this.`
         const failed = draft('run.failed', { error: { code: 'agent_failed', message } }, at)
         drafts.push(...cancelledAsks(state, run), failed, ...next({ state, newId }))

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { jsonSchemaOf } from '../core/tool.ts'
+import { toolUse } from '../../test/support/tool-use.ts'
+import { jsonSchemaOf, readInput } from '../core/tool.ts'
 import { builtInTools, weather } from './index.ts'
 
-const use = { signal: new AbortController().signal, effectId: 'effect_1', write: () => {} }
+const use = toolUse()
 
 test('every tool says what it takes and what it would do', () => {
   const inputs: Record<string, unknown> = {
@@ -19,9 +20,10 @@ test('every tool says what it takes and what it would do', () => {
     expect(jsonSchemaOf(tool)).toMatchObject({ type: 'object', additionalProperties: false })
     const properties = (jsonSchemaOf(tool) as { properties: object }).properties
     for (const property of Object.values(properties)) expect(property.description).toBeTruthy()
-    const input = tool.schema.parse(inputs[tool.name])
+    const read = readInput(tool, inputs[tool.name])
+    const { input } = read as { input: object }
     expect(tool.describe?.(input)).toMatch(/^[A-Z]\S* .*[^.]$/)
-    expect(tool.schema.safeParse({ ...(input as object), more: 1 }).success).toBe(false)
+    expect(readInput(tool, { ...input, more: 1 })).toHaveProperty('issues')
   }
 })
 

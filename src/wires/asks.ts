@@ -25,6 +25,10 @@ export function openAsks(state: ThreadState, run: Run, tools: ReadonlySet<string
   return calls.length > 0 ? { calls, interrupts: [] } : { calls, interrupts: open }
 }
 
+/** Whether a call of the run waits in its middle: the run works, and yet somebody must answer. */
+export const waitsInside = (state: ThreadState, run: Run | undefined): boolean =>
+  run?.status === 'running' && pendingAsks(state, run).some(({ ask }) => ask.live)
+
 /** A call that the server makes in the agent's name, so that the client renders the question. */
 export function standInCall({ ask }: AskRecord, tools: ReadonlySet<string>) {
   const name = shownAs(ask, tools)!

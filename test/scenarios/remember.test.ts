@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { OutcomeUnknown } from '../../src/core/tool.ts'
 import { scriptedModel, text } from '../../src/models/scripted.ts'
 import { serve } from '../support/serve.ts'
 import { temporaryDirectory } from '../support/server.ts'
@@ -102,4 +103,46 @@ describe('remember', () => {
     await second.close()
     await data.remove()
   })
+})
+
+test.each([
+  [{ outcome: 'happened', result: 'She has it.' }, /^tool: She has it\.$/],
+  [{ outcome: 'did_not' }, /^tool: The tool changed after .* not run/],
+])('a call in doubt is asked about, also when its tool has changed: %j', async (outcome, heard) => {
+  const data = await temporaryDirectory()
+  const box = tools()
+  const cut = {
+    ...box.send,
+    timeout: 100,
+    run: async () => {
+      throw new OutcomeUnknown('The line went dead.', true)
+    },
+  }
+  const first = await serve(
+    { model: scriptedModel([[send('1')]]), tools: [cut], builtIns: false },
+    { data: data.path },
+  )
+  const stream = await first.start('c', 'pay')
+  const { approval_id } = find(await stream.until('approval_required'), 'approval_required')
+  const interaction = stream.response.headers.get('x-interaction-id')!
+  await first.approve('c', interaction, { approval_id, approved: true })
+  const doubt = find(await stream.until('approval_required'), 'approval_required')
+  expect(doubt).toMatchObject({ kind: 'in_doubt' })
+  expect(doubt.card.evidence).toEqual({ error: 'The line went dead.' })
+  await first.recorded('c', 'run.waiting')
+  stream.leave()
+  await first.close()
+
+  const schema = z.strictObject({ to: z.string(), amount: z.number(), note: z.string().optional() })
+  const model = scriptedModel([[text('So be it.')]])
+  const settings = { model, tools: [{ ...box.send, schema }], builtIns: false }
+  const second = await serve(settings, { data: data.path })
+  const joined = await second.join('c', interaction)
+  const answer = { approval_id: doubt.approval_id, ...outcome }
+  expect((await second.approve('c', interaction, answer)).status).toBe(200)
+  await joined.rest()
+  expect(box.sent).toEqual([])
+  expect(said(model.requests[0]).at(-1)).toMatch(heard)
+  await second.close()
+  await data.remove()
 })

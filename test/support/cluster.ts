@@ -10,7 +10,7 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { bullmqQueue } from '../../src/queue/bullmq/queue.ts'
 import { redisSlots } from '../../src/queue/bullmq/slots.ts'
 import { createServer } from '../../src/server.ts'
-import type { Settings } from '../../src/settings.ts'
+import { type Settings, toolsFrom } from '../../src/settings.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { chatsWire } from '../../src/wires/chats/wire.ts'
 import { Heartbeats } from '../../src/wires/sse.ts'
@@ -50,7 +50,7 @@ export async function cluster(
         {
           agent: toolLoop({ name: 'assistant' }),
           model: settings.model!,
-          tools: settings.tools ?? [],
+          tools: toolsFrom(settings.tools ?? []),
           policy: defaultPolicy,
         },
       ],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { toolUse } from '../../../test/support/tool-use.ts'
 import { runCode } from './run-code.ts'
 
 const tool = runCode()
@@ -6,7 +7,7 @@ const tool = runCode()
 async function run(code: string, options: { tool?: typeof tool; signal?: AbortSignal } = {}) {
   const written: string[] = []
   const { signal = new AbortController().signal } = options
-  const use = { signal, effectId: 'effect_1', write: (text: string) => written.push(text) }
+  const use = toolUse({ signal, write: (text) => void written.push(text) })
   const result: { output?: unknown; error?: string } = await (options.tool ?? tool)
     .run({ code }, use)
     .then(
@@ -59,9 +60,9 @@ describe('what code gives back', () => {
       controller.abort(new Error('seen enough'))
     }
     const code = 'print("first"); while (true);'
-    await expect(
-      tool.run({ code }, { signal: controller.signal, effectId: 'effect_1', write }),
-    ).rejects.toThrow('seen enough')
+    await expect(tool.run({ code }, toolUse({ signal: controller.signal, write }))).rejects.toThrow(
+      'seen enough',
+    )
     expect(after).toBeGreaterThan(0)
     expect(performance.now() - started).toBeLessThan(2_000)
   })

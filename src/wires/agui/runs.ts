@@ -5,7 +5,7 @@ import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { type AskRecord, emptyState, ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
-import { openAsks } from '../asks.ts'
+import { openAsks, waitsInside } from '../asks.ts'
 import { json } from '../http.ts'
 import { answersIn } from './answers.ts'
 import { custom, event } from './events.ts'
@@ -71,6 +71,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const says = news.said.length > 0 || news.again !== undefined
     if (says && decisions.every(({ askId }) => isCall(state, askId))) return await say(one, news)
     if (!thread) return one.reply.once(emptyRun(to))
+    // What was refused stays in the client's list, and comes along with its answers.
+    const saysNew = () => says && news.said.some(({ id }) => !state.refused.has(id))
     const seq = state.seq
     if (decisions.length > 0) {
       const options = optionsFrom(input, news, one.request)
@@ -79,7 +81,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
       const late = decisions.filter(({ askId }) => !done.settled.has(askId))
       settled.push(...late.map(({ askId }) => state.asks.get(askId)!))
       if (done.settled.size === 0) refuseLate(settled)
-      else if (says) return await say(one, news, 'queue')
+      else if (saysNew()) return await say(one, news, 'queue')
       else if (settled.length === 0) return goOn(one, thread, seq)
     }
     return join(one, thread, settled)
@@ -89,7 +91,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
   function goOn(one: Asked, thread: Thread, seq: number): Response {
     const { state } = thread
     const runId = state.active ?? state.head ?? ''
-    if (state.runs.get(runId)?.status === 'waiting') return join(one, thread)
+    const run = state.runs.get(runId)
+    if (run?.status === 'waiting' || waitsInside(state, run)) return join(one, thread)
     const telling = new Telling(one.to, thread, runId)
     return one.reply.tell(thread, cursorAt(seq), telling, telling.begin())
   }
@@ -124,7 +127,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const runId = state.active ?? state.head ?? ''
     const run = state.runs.get(runId)
     const telling = new Telling(one.to, thread, runId)
-    if (run && !ended(run) && run.status !== 'waiting') return follow(one, thread, telling, settled)
+    const works = run && !ended(run) && run.status !== 'waiting' && !waitsInside(state, run)
+    if (works) return follow(one, thread, telling, settled)
     return one.reply.once([...joined(telling, settled), ...telling.end()])
   }
 
@@ -185,6 +189,8 @@ const inStream = new Set<string>([
   'interrupt_expired',
   'thread_waiting',
   'invalid_request',
+  'guardrail',
+  'guardrail_away',
 ])
 
 const refuse = ({ reply }: Asked, { code, message }: RuntimeError): Response =>

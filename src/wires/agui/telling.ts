@@ -4,6 +4,7 @@ import type { Step } from '../../core/follow.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import { returnedEvent } from '../../core/returned.ts'
 import type { Thread } from '../../core/thread.ts'
+import { waitsInside } from '../asks.ts'
 import { finishOf } from './ending.ts'
 import { custom, event, openId } from './events.ts'
 import { type AguiMessage, reasoningId, thoughtOf } from './messages.ts'
@@ -193,6 +194,11 @@ export class Telling {
 
   #ending(entry: Known): string[] {
     const { kind, runId = '' } = entry
+    if (kind === 'ask.raised') {
+      const { state } = this.#thread
+      const open = runId === this.#runId && waitsInside(state, state.runs.get(runId))
+      return entry.body.ask.live && open ? this.end(entry) : []
+    }
     if (kind === 'run.waiting') {
       // A slow reader may be told of questions that were answered long ago: it reads on.
       return this.#thread.state.runs.get(runId)?.status === 'waiting' ? this.end(entry) : []
@@ -226,6 +232,10 @@ export class Telling {
       return [event('ACTIVITY_SNAPSHOT', { messageId, activityType, content, replace: true })]
     }
     if (name === returnedEvent) return []
+    if (name === 'guardrail') {
+      const { where, rule, reason } = said
+      return [custom('handrail:guardrail', { where, rule, reason })]
+    }
     return [custom(name === 'retry' ? 'handrail:retry' : name, value ?? null)]
   }
 

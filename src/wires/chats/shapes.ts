@@ -28,8 +28,8 @@ export const approveBody = z
     edited_input: z.record(z.string(), z.unknown()).optional(),
     remember: z.boolean().optional(),
     stop: z.boolean().optional(),
-    /** Answer in place of the tool. */
-    answer: z.string().optional(),
+    /** Answer in place of the tool, or what was asked for: then as its schema says. */
+    answer: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
     /** An effect in doubt: what happened, and its result. */
     outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
     result: z.string().optional(),
@@ -118,7 +118,7 @@ const bodyProblems = {
   ...problems,
   413: failed('The body is too large'),
   415: failed('The body is not sent as application/json'),
-  422: failed('The Idempotency-Key was used with another request'),
+  422: failed('A rule forbids it, or the Idempotency-Key was used with another request'),
 }
 const streamed = { description: 'The interaction as it happens', stream: 'text/event-stream' }
 export const eventsResponses = { 200: streamed, ...problems }

@@ -1,16 +1,17 @@
-import { RuntimeError } from '../../core/errors.ts'
+import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
+import type { ClientRules } from '../../core/guard.ts'
 import { textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
+import { waitsInside } from '../asks.ts'
 import { clientId } from '../http.ts'
 import { answersIn } from './answers.ts'
 import type { Generated } from './events.ts'
 import { failedStatus } from './failures.ts'
-import { judge } from './guardrails.ts'
 import { offered, optionsFrom, ownState, stateFrom } from './input.ts'
 import { wasShown } from './interrupts.ts'
 import { fullStop } from './making.ts'
@@ -58,7 +59,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const given = data.threadId ?? data.agentSession?.threadId ?? runtime.newId('thread')
     const threadId = idFrom(given, 'data.threadId')
     const said: Said = { ...asked, agent: agent.name, threadId, data, properties }
-    if (!isOnce(data)) return await take(said)
+    if (!isOnce(data)) return await take(said).catch((error: unknown) => refused(said, error))
     return answered(said, null, (signal) => once(runtime, agent.name, data, signal))
   }
 
@@ -71,9 +72,6 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const news = reconcile(state, { messages, regenerates: false })
     const forged = news.forged.find((callId) => !wasShown(state, callId))
     if (forged !== undefined) throw unknownResult(forged)
-    const { passed, why } = judge(data, news.said)
-    if (why !== undefined) return refused(one, why)
-    news.said = passed
     const to = listenerOf(one)
     const decisions = answersIn(state, data, news)
     const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
@@ -84,10 +82,13 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const options = optionsFrom(data, one.properties, news.instructions, one.request)
     const more = { ...stateFrom(data, state, agent), options }
     const done = await runtime.answer(caller, threadId, { decisions, ...more })
+    news.said = news.said.filter(({ id }) => !state.refused.has(id))
     if (news.said.length > 0) return await say(one, news, to, 'queue')
     const runId = state.active
     const goesOn = done.settled.size > 0 && runId !== null
-    if (!goesOn || state.runs.get(runId)?.status === 'waiting') return await join(one, thread, to)
+    const run = goesOn ? state.runs.get(runId) : undefined
+    const waits = run?.status === 'waiting' || waitsInside(state, run)
+    if (!goesOn || waits) return await join(one, thread, to)
     return tell(one, thread, runId, to, from)
   }
 
@@ -97,6 +98,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const results = news.results.map(({ askId, message }) => {
       return { askId, text: textOf(message), messageId: message.id }
     })
+    const rules = rulesOf(data)
     const begun = await runtime.start(caller, threadId, {
       messages: news.said,
       imported: news.imported,
@@ -105,6 +107,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
       whenBusy: busy ?? 'cancel',
       options: optionsFrom(data, properties, news.instructions, request),
       ...stateFrom(data, state, agent),
+      ...(rules && { rules }),
     })
     if (!begun.fresh) return await join(one, begun.thread, to, begun.runId)
     return tell(one, begun.thread, begun.runId, to)
@@ -199,10 +202,20 @@ function answered(
   return { threadId, runId: data.runId ?? runId, extensions, events }
 }
 
-const refused = (one: Said, message: string): Generated =>
-  answered(one, null, async function* () {
-    yield [{ type: 'ResponseEnd', status: failedStatus({ code: 'guardrail', message }) }]
+/** What the rules forbid, or nobody could check, is told as the status of a response. */
+function refused(one: Said, error: unknown): Generated {
+  if (!isRuntimeError(error, 'guardrail') && !isRuntimeError(error, 'guardrail_away')) throw error
+  return answered(one, null, async function* () {
+    yield [{ type: 'ResponseEnd', status: failedStatus(error) }]
   })
+}
+
+/** The page's own rules: they come on top of those of the operator. */
+function rulesOf({ cloud }: GenerateInput): ClientRules | undefined {
+  const { allowList: allow = [], denyList: deny = [] } =
+    cloud?.guardrails?.inputValidationRules ?? {}
+  return allow.length + deny.length > 0 ? { allow, deny } : undefined
+}
 
 const isCall = (state: ThreadState, askId: string): boolean =>
   state.asks.get(askId)?.ask.kind === 'client_tool'

@@ -4,7 +4,7 @@ import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import { canonical } from '../../lib/canonical.ts'
-import { openAsks, standInCall } from '../asks.ts'
+import { openAsks, standInCall, waitsInside } from '../asks.ts'
 import type { ResponseStatus, RuntimeEvent } from './events.ts'
 import { failedStatus, stoppedStatus } from './failures.ts'
 import { interruptEvent } from './interrupts.ts'
@@ -93,6 +93,10 @@ export class Telling {
         return isOwn(entry, this.#to) ? [] : this.#state(entry, true)
       case 'event':
         return this.#event(entry, entry.body.name, entry.body.value)
+      case 'ask.raised': {
+        const open = entry.body.ask.live && waitsInside(this.#thread.state, this.#run)
+        return open ? this.#end(entry) : []
+      }
       case 'run.waiting': {
         // A slow reader may be told of questions that were answered long ago: it reads on.
         const { asks } = this.#thread.state
@@ -197,7 +201,7 @@ export class Telling {
     const failed = status.code === 'Failed' ? 'The run has ended before this was whole.' : again
     return [
       ...this.#endAll(() => true, failed),
-      ...(entry.kind === 'run.waiting' ? this.#questions(entry) : this.#full(entry)),
+      ...(waits(entry) ? this.#questions(entry) : this.#full(entry)),
       ...this.#last(entry),
       { type: 'ResponseEnd', status },
     ]
@@ -239,6 +243,8 @@ export class Telling {
     return agent === undefined || silent ? [] : this.#state(entry, false)
   }
 }
+
+const waits = ({ kind }: Known) => kind === 'run.waiting' || kind === 'ask.raised'
 
 const again = 'This was cut off and is given again.'
 

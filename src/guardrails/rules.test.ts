@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest'
+import { type GuardRule, judgeText, readRules } from './rules.ts'
+import { textOfInput } from './strings.ts'
+
+const judge = async (rules: readonly GuardRule[], text: string) =>
+  judgeText(await readRules(rules, 'input', 200), text)
+
+describe('rules', () => {
+  test('words are whole, whatever their case; where there are no spaces, they are found anywhere', async () => {
+    const rules: GuardRule[] = [{ decision: 'deny', words: ['Dogs', '秘密', 'c++'] }]
+    for (const text of ['my DOGS!', '这是秘密的', 'in C++, then']) {
+      expect(await judge(rules, text)).toMatchObject({ rule: 'input.0' })
+    }
+    for (const text of ['hotdogs', 'dogsled', 'c+', ''])
+      expect(await judge(rules, text)).toBe(undefined)
+  })
+
+  test('one of those that allow must find something; one that denies wins', async () => {
+    const rules: GuardRule[] = [
+      { decision: 'allow', words: ['cats'] },
+      { id: 'birds', decision: 'allow', pattern: /birds?/i },
+      { id: 'no-dogs', decision: 'deny', words: ['dogs'], reason: 'No dogs here.' },
+    ]
+    expect(await judge(rules, 'a Bird')).toBe(undefined)
+    expect(await judge(rules, 'fish')).toMatchObject({ rule: 'input.0' })
+    expect(await judge(rules, 'cats and dogs')).toEqual({
+      rule: 'no-dogs',
+      reason: 'No dogs here.',
+    })
+  })
+
+  test('no text keeps a pattern busy', async () => {
+    const rules: GuardRule[] = [{ decision: 'deny', pattern: /^(a+)+$/ }]
+    const started = performance.now()
+    expect(await judge(rules, `${'a'.repeat(50_000)}!`)).toBe(undefined)
+    expect(performance.now() - started).toBeLessThan(10_000)
+  })
+
+  test.each([
+    [{ decision: 'deny', pattern: '(?=a)b' }, /guardrails\.input\.0\.pattern: /],
+    [{ decision: 'deny' }, /give it words, a pattern or topics/],
+    [{ decision: 'deny', words: ['a'], pattern: 'b' }, /one of them/],
+    [{ decision: 'ask', words: ['a'] }, /write 'deny' or 'allow'/],
+  ])('what can never work is refused at the start: %j', async (rule, problem) => {
+    await expect(judge([rule as GuardRule], 'x')).rejects.toThrow(problem)
+  })
+
+  test('an input is looked through, whatever its shape', () => {
+    const input = { path: 'a', list: [{ deep: 'dr\nop' }, 5, true, null], 'drop table': 1 }
+    expect(textOfInput(input)).toBe('path\na\nlist\ndeep\ndr\nop\n5\ntrue\ndrop table\n1')
+  })
+})

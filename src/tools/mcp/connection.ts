@@ -1,0 +1,177 @@
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { OutcomeUnknown, type ToolUse } from '../../core/tool.ts'
+import type { CallResult } from './result.ts'
+import type { McpServer } from './servers.ts'
+import { wayTo } from './transport.ts'
+
+/** A tool as its server describes it. */
+export interface McpTool {
+  name: string
+  title?: string
+  description?: string
+  inputSchema: object
+  annotations?: { readOnlyHint?: boolean; idempotentHint?: boolean }
+}
+
+export interface Connection {
+  list(): Promise<McpTool[]>
+  call(tool: string, input: unknown, use: ToolUse): Promise<CallResult>
+  /** Fires when it is no more, whoever ended it. */
+  readonly gone: AbortSignal
+  close(): Promise<void>
+}
+
+export interface Heard {
+  /** The tools are others now. */
+  changed(): void
+  /** A question that cannot be put to anybody. */
+  unasked(why: string): void
+}
+
+/** Milliseconds for a server to start, to list its tools, and to show that it lives. */
+const startLimit = 20_000
+const listLimit = 20_000
+const pingLimit = 3_000
+/** The longest that a timer can be: how long a call may take, others decide. */
+const forever = 2 ** 31 - 1
+
+/** Pages of tools that are read. */
+const mostPages = 50
+
+/** Opens a connection of its own to a server. Rejects when there is none to be had. */
+export async function connect(
+  server: McpServer,
+  heard: Heard,
+  { tenant, signal }: { tenant?: string; signal?: AbortSignal } = {},
+): Promise<Connection> {
+  signal?.throwIfAborted()
+  const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
+  const { CallToolResultSchema, ElicitRequestSchema, ToolListChangedNotificationSchema } =
+    await import('@modelcontextprotocol/sdk/types.js')
+  const about = { name: 'handrail', version: '1' }
+  const client: Client = new Client(about, { capabilities: { elicitation: { form: {} } } })
+  const calls = new Set<ToolUse>()
+  const gone = new AbortController()
+  const { transport, kill } = await wayTo(server, tenant)
+  let ended = false
+  let closing: Promise<void> | undefined
+  const close = () => {
+    closing ??= client.close()
+    return closing
+  }
+  let probing = false
+
+  /** A server that does not answer is given up: what was asked of it would wait for ever. */
+  const probe = async () => {
+    if (probing || gone.signal.aborted) return
+    probing = true
+    const lives = await client.ping({ timeout: pingLimit }).then(
+      () => true,
+      () => false,
+    )
+    probing = false
+    if (lives) return
+    gone.abort()
+    if (!ended) kill() // one that hangs does not listen to anything kinder
+    await close().catch(() => {})
+  }
+  client.onclose = () => {
+    ended = true
+    gone.abort()
+  }
+  client.onerror = () => void probe() // also for noise among its messages, which harms nobody
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => heard.changed())
+  client.setRequestHandler(ElicitRequestSchema, async ({ params }, { signal }) => {
+    const [only, ...others] = calls
+    if (params.mode === 'url') return { action: 'decline' as const }
+    if (!only || others.length > 0) {
+      heard.unasked(only ? 'several calls run, and it is not said which asks' : 'no call runs')
+      return { action: 'cancel' as const }
+    }
+    const { message: title, requestedSchema: schema } = params
+    const timeout = server.askTimeout === undefined ? {} : { timeout: server.askTimeout }
+    const { state, value } = await only.ask({ title, schema, ...timeout }, signal)
+    if (state === 'rejected') return { action: 'decline' as const }
+    if (state !== 'answered') return { action: 'cancel' as const }
+    return { action: 'accept' as const, content: value as Record<string, string> }
+  })
+  const starting = new AbortController()
+  const stop = () => {
+    starting.abort()
+    close().catch(() => {})
+  }
+  signal?.addEventListener('abort', stop, { once: true, signal: gone.signal })
+  try {
+    await client.connect(transport, { timeout: startLimit, signal: starting.signal })
+  } catch (error) {
+    if (!ended) kill()
+    gone.abort()
+    await close().catch(() => {})
+    throw error
+  }
+
+  return {
+    gone: gone.signal,
+    async list() {
+      const tools: McpTool[] = []
+      let cursor: string | undefined
+      for (let page = 0; page < mostPages; page++) {
+        const params = cursor === undefined ? {} : { cursor }
+        const list = await client.listTools(params, { timeout: listLimit })
+        tools.push(...(list.tools as McpTool[]))
+        cursor = list.nextCursor
+        if (cursor === undefined) break
+      }
+      return tools
+    },
+    async call(name, input, use) {
+      const { signal, effectId } = use
+      const params = {
+        name,
+        arguments: input as Record<string, unknown>,
+        _meta: { 'handrail/effect-id': effectId },
+      }
+      const onprogress = ({ message, progress, total }: Progress) =>
+        use.write(`${message ?? `${progress}${total === undefined ? '' : ` of ${total}`}`}\n`)
+      calls.add(use)
+      try {
+        const request = { method: 'tools/call' as const, params }
+        const options = { signal, timeout: forever, onprogress }
+        return (await client.request(request, CallToolResultSchema, options)) as CallResult
+      } catch (error) {
+        if (signal.aborted) void probe()
+        throw signal.aborted ? signal.reason : explained(error, 'command' in server)
+      } finally {
+        calls.delete(use)
+      }
+    },
+    close,
+  }
+}
+
+interface Progress {
+  message?: string
+  progress: number
+  total?: number
+}
+
+/** The server does not know our session any more: it has done nothing of what we asked. */
+export class SessionGone extends Error {}
+
+const closed = -32_000
+
+/** What became of a call that got no result: refused, never sent, or cut off in the middle. */
+function explained(error: unknown, isProgram: boolean): Error {
+  const { code, message, cause } = error as { code?: unknown; message: string; cause?: unknown }
+  const cut = 'The connection to the MCP server was lost during the call.'
+  if (error instanceof Error && error.name === 'McpError') {
+    return code === closed ? new OutcomeUnknown(cut, isProgram) : new Error(message)
+  }
+  if (typeof code === 'number' && code === 404) return new SessionGone('Session not found.')
+  if (typeof code === 'number' && code >= 400 && code < 500) return new Error(message)
+  const { code: why } = (cause ?? {}) as { code?: unknown }
+  if (typeof why === 'string' && ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(why)) {
+    return new Error('The MCP server cannot be reached. The call was not made.')
+  }
+  return new OutcomeUnknown(cut, isProgram)
+}
