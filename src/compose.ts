@@ -6,24 +6,28 @@ import { pino } from 'pino'
 import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
+import { callMeter } from './core/meter.ts'
 import { defaultPolicy } from './core/policy.ts'
+import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
 import type { Clock } from './lib/clock.ts'
 import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
 import { newId } from './lib/ids.ts'
 import { fileSpool } from './lib/spool.ts'
-import { demoModel } from './models/demo.ts'
+import { modelFor } from './models/choose.ts'
+import type { Around } from './models/maker.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
 import { createServer } from './server.ts'
-import type { Settings } from './settings.ts'
+import type { AgentSettings, Settings } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { aguiWire } from './wires/agui/wire.ts'
 import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
+import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
 
@@ -31,16 +35,25 @@ import { Heartbeats } from './wires/sse.ts'
 export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
   const log = pino({ level: config.logLevel })
   const crash = crashAt(config.crash)
+  const agents = agentsOf(config, settings, clock) // first: what is missing is told before anything is opened
   const store = await openStore(config, { clock, log, crash })
   // Of this process alone: whoever comes after it must not be taken for it.
   const serverId = newId('server')
   const around = { store, serverId, clock, log }
   const { close: closeLinks, ...linked } = await openLinks(config, around)
+  const providers = new Providers(clock, settings.providers)
+  const meter = callMeter(providers)
+  const calls = {
+    providers,
+    meter: meter.take,
+    ...pick(settings, ['retry', 'silence', 'sizes', 'prices', 'windows']),
+    ...(config.clientKeys && { keyHeader: clientKeyHeader }),
+  }
   const runtime = createRuntime({
     store,
     ...linked,
     serverId,
-    agents: agentsOf(config, settings, clock),
+    agents,
     log,
     clock,
     crash,
@@ -49,7 +62,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     leaseTtl: config.leaseTtl,
     governor: config.governor,
     plainIds: config.apiKeys.size === 0,
-    ...(settings.retry && { retry: settings.retry }),
+    calls,
   })
   store.onDescribe?.((threadId, runIds) => readable(runtime, threadId, runIds))
 
@@ -61,6 +74,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
+  routes.push(metricsRoute(() => meter.text()))
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config
   const { fetch } = createServer({ routes, open, apiKeys, bodyLimit, origins, log })
@@ -96,17 +110,39 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
 }
 
 function agentsOf(config: Config, settings: Settings, clock: Clock): AgentEntry[] {
-  const { demoDelay: delay, data } = config
-  const model = settings.model ?? demoModel({ clock, delay })
+  const { data } = config
+  const around: Around = { clock, ...config }
+  const model = modelFor(settings.model ?? config.model ?? 'demo', around)
+  const standIn = settings.fallback ?? config.fallbackModel
+  const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
   const tools = [...builtIns, ...(settings.tools ?? [])]
   const policy = [...(settings.policy ?? []), ...defaultPolicy]
   const description = 'Answers, and uses tools with your approval'
   const agents = settings.agents ?? [toolLoop({ name: 'assistant', description })]
   return agents.map((one, i) => {
-    const entry = 'agent' in one ? one : { agent: one }
-    return { model, tools, policy, ...entry, ...(i === 0 && { aliases: ['default'] }) }
+    const settings: AgentSettings = 'agent' in one ? one : { agent: one }
+    const { model: own, fallback: other, ...entry } = settings
+    return {
+      model: own === undefined ? model : modelFor(own, around),
+      ...(other === undefined ? fallback : { fallback: modelFor(other, around) }),
+      tools,
+      policy,
+      ...entry,
+      ...(i === 0 && { aliases: ['default'] }),
+    }
   })
+}
+
+/** Brings a client's own key; what is called a key is never written down. */
+const clientKeyHeader = 'x-model-api-key'
+
+function pick<T extends object, K extends keyof T>(
+  from: T,
+  keys: readonly K[],
+): Partial<Pick<T, K>> {
+  const given = keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]])
+  return Object.fromEntries(given) as Partial<Pick<T, K>>
 }
 
 function version(): string {

@@ -3,23 +3,45 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ConfigError } from './config.ts'
 import type { Agent } from './core/agent.ts'
-import type { Model } from './core/model.ts'
 import type { PolicyRule } from './core/policy.ts'
+import type { ProviderRules } from './core/providers.ts'
 import type { RetryRule } from './core/retry.ts'
 import type { Tool } from './core/tool.ts'
+import type { Prices } from './core/usage.ts'
+import type { Silence } from './core/watch.ts'
+import type { Sizes } from './core/writing.ts'
+import type { ModelChoice } from './models/choose.ts'
 
 /** What `handrail.config.ts` may export as its default. */
 export interface Settings {
   /** Replaces the built-in agent; the first one is also `default`. */
-  agents?: readonly (Agent | { agent: Agent; model?: Model; tools?: readonly Tool[] })[]
-  /** The model of agents that name none. */
-  model?: Model
+  agents?: readonly (Agent | AgentSettings)[]
+  /** The model of agents that name none: `openai/gpt-5`, `openai({ ... })`, or a model of your own. */
+  model?: ModelChoice
+  /** Asked when that one does not answer. */
+  fallback?: ModelChoice
   /** Added to the built-in tools, or in their place with `builtIns: false`. */
   tools?: readonly Tool[]
   builtIns?: boolean
   /** Read before the default rules: the first that fits decides. */
   policy?: readonly PolicyRule[]
   retry?: Partial<RetryRule>
+  /** Limits of one provider on this server, and when it counts as dead. */
+  providers?: Partial<ProviderRules>
+  /** How long a model may be silent, and how much it may write. */
+  silence?: Partial<Silence>
+  sizes?: Partial<Sizes>
+  /** Money per million tokens, by the name of the model. */
+  prices?: Prices
+  /** Tokens that a model takes, by its name, where we do not know or know better. */
+  windows?: Readonly<Record<string, number>>
+}
+
+export interface AgentSettings {
+  agent: Agent
+  model?: ModelChoice
+  fallback?: ModelChoice
+  tools?: readonly Tool[]
 }
 
 export const defineConfig = (settings: Settings): Settings => settings

@@ -7,6 +7,8 @@ export interface RetryRule {
   first: number
   factor: number
   most: number
+  /** Failed calls in one run after which none is tried again. */
+  perRun: number
   /** After a rate limit that does not say how long. */
   rateLimit: number
 }
@@ -16,6 +18,7 @@ export const defaultRetry: RetryRule = {
   first: 1_000,
   factor: 2,
   most: 60_000,
+  perRun: 20,
   rateLimit: 60_000,
 }
 

@@ -1,6 +1,13 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { newId as freshId, type NewId } from '../lib/ids.ts'
-import { type AgentEntry, absent, agentSetups, missing } from './agent-setups.ts'
+import {
+  type AgentEntry,
+  absent,
+  agentSetups,
+  type CallOptions,
+  callRules,
+  missing,
+} from './agent-setups.ts'
 import { type Answering, answer } from './asks.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
@@ -9,7 +16,6 @@ import { isRuntimeError, RuntimeError } from './errors.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
-import type { RetryRule } from './retry.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
@@ -18,6 +24,7 @@ import type { ThreadName, ThreadRow } from './store.ts'
 import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
+import { watched } from './watch.ts'
 import { type Log, Worker } from './worker.ts'
 
 export interface RuntimeOptions {
@@ -31,7 +38,8 @@ export interface RuntimeOptions {
   crash?: (point: string) => void
   spool?: Spool
   serverId?: string
-  retry?: Partial<RetryRule>
+  /** How models are called. */
+  calls?: CallOptions
   /** Legs driven at once by this server, and calls of one step made at once. */
   maxLegs?: number
   /** Limits legs of all servers together. */
@@ -80,7 +88,8 @@ export function createRuntime(options: RuntimeOptions) {
   const threads = threadCache((threadId) => new Thread(threadId, around))
   const closing = new AbortController()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
-  const setups = agentSetups(options)
+  const rules = callRules(options.calls ?? {}, clock)
+  const setups = agentSetups({ ...options, rules })
   const secrets = new RunSecrets()
   const allTools = new Map(
     options.agents.flatMap(({ tools = [] }) => tools.map((tool) => [tool.name, tool] as const)),
@@ -96,7 +105,7 @@ export function createRuntime(options: RuntimeOptions) {
     heartbeat: beat,
     closing: closing.signal,
     secrets,
-    agent: (name) => setups.get(name) ?? absent(name),
+    agent: (name) => setups.get(name) ?? absent(name, rules),
     open: (threadId) => threads.warm(threadId),
     ring: (threadId, at) => (at === undefined ? ring(threadId) : queue.ringAt(threadId, at)),
     log,
@@ -193,7 +202,8 @@ export function createRuntime(options: RuntimeOptions) {
       const agent = agentName(request.agent)
       const { whenBusy = 'reject', agent: _, ...rest } = request
       const brought = request.options && splitSecrets(request.options)
-      if (brought) rest.options = brought.options
+      const key = rules.keyHeader && request.options?.headers?.[rules.keyHeader]
+      if (brought) rest.options = { ...brought.options, ...(key && { clientKey: true }) }
       refuseMedia(
         [...(request.imported ?? []), ...request.messages],
         (setups.get(agent) ?? missing(agent)).model,
@@ -253,9 +263,10 @@ export function createRuntime(options: RuntimeOptions) {
       return status
     },
 
-    async retry(caller: Caller, clientId: string, runId: string) {
+    async retry(caller: Caller, clientId: string, runId: string, options: RunOptions = {}) {
       const thread = await upToDate(caller, clientId)
       await retry(thread, runId, newId, actorOf(caller))
+      secrets.keep(runId, splitSecrets(options).secrets)
       ring(thread.threadId)
       return thread
     },
@@ -301,8 +312,10 @@ export function createRuntime(options: RuntimeOptions) {
       signal: AbortSignal,
     ): AsyncGenerator<ModelEvent, void, undefined> {
       const { model } = setups.get(agent) ?? missing(agent)
+      const late = new AbortController()
+      const events = model.stream(request, AbortSignal.any([signal, late.signal]))
       try {
-        yield* model.stream(request, signal)
+        yield* watched(events, rules.silence, clock, () => late.abort())
       } catch (error) {
         if (!signal.aborted) log.warn({ agent, err: error }, 'a call outside of threads failed')
         throw error

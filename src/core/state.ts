@@ -1,5 +1,6 @@
 import type { Actor, Answer, Ask, Body, Failure, RunOptions, Usage } from './entries.ts'
 import type { Message } from './messages.ts'
+import type { UsageLine } from './usage.ts'
 
 /** State is a fold of the journal: the same entries always give the same state. */
 export interface ThreadState {
@@ -33,6 +34,8 @@ export interface ThreadState {
   keys: Map<string, Body<'key.used'>>
   /** What agents show besides messages: progress, plans, search results. */
   activities: Map<string, Activity>
+  /** Messages that histories too long for a model begin with, in the order they were chosen. */
+  cuts: string[]
 }
 
 export interface Activity {
@@ -62,6 +65,11 @@ export interface Run {
   options: RunOptions
   legId: string
   leg: number
+  /** The legs since it was last asked for or answered; the last is `legId`. */
+  legs: string[]
+  usage: UsageLine[]
+  /** Model calls of it that failed. */
+  failedCalls: number
   /** Seq of the entry that queued it. */
   firstSeq: number
   /** Times it was taken up after a crash since it last got anywhere. */
@@ -151,5 +159,6 @@ export function emptyState(threadId: string): ThreadState {
     states: new Map(),
     keys: new Map(),
     activities: new Map(),
+    cuts: [],
   }
 }

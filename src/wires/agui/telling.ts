@@ -226,7 +226,7 @@ export class Telling {
       return [event('ACTIVITY_SNAPSHOT', { messageId, activityType, content, replace: true })]
     }
     if (name === returnedEvent) return []
-    return [custom(name === 'retry' ? 'handrail:retry' : name, value ?? null)]
+    return [custom(ours.has(name) ? `handrail:${name}` : name, value ?? null)]
   }
 
   /** A finished message: what was not sent of it yet, and its end. */
@@ -251,6 +251,9 @@ export class Telling {
     return events
   }
 }
+
+/** Events of the runtime itself; others are named by agents. */
+const ours = new Set(['retry', 'fallback', 'context'])
 
 const isFilled = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length > 0

@@ -6,7 +6,7 @@ import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
 import type { AskRecord, Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import { digestOf } from '../../lib/canonical.ts'
-import { json, type Route, route } from '../http.ts'
+import { headerOptions, json, type Route, route } from '../http.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
 import {
   chatJson,
@@ -60,7 +60,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
     const last = request.headers.get('last-event-id')
     const cursor = last ? parseCursor(last, 'header.last-event-id') : undefined
     const { thread, runId } = await runtime
-      .start(caller, chatId, { ...start, ...(whenBusy && { whenBusy }) })
+      .start(caller, chatId, { ...start, ...headerOptions(request), ...(whenBusy && { whenBusy }) })
       .catch(namingInteraction)
     const run = thread.state.runs.get(runId)!
     const left =
@@ -142,7 +142,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
           decision: { ...decision, input: edited_input, value },
           named: { input: 'body.edited_input', value: 'body.answer' },
         }
-        const answering = { decisions: [said], ...(key && { key }) }
+        const answering = { decisions: [said], ...headerOptions(request), ...(key && { key }) }
         const { settled } = await runtime.answer(caller, params.chat_id, answering)
         const mine = key !== undefined && state.keys.get(key.key)?.ref === `ask:${approval_id}`
         const recorded = decisionJson(state.asks.get(approval_id)!)
@@ -177,11 +177,14 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       body: shapes.emptyBody,
       bodyOptional: true,
       responses: shapes.streamResponses,
-      async handle({ params, caller }) {
+      async handle({ params, caller, request }) {
         const { chat_id, interaction_id } = params
+        const { options } = headerOptions(request)
         const { state } = await find(caller, chat_id, interaction_id)
         const from = state.seq
-        const thread = await runtime.retry(caller, chat_id, interaction_id).catch(namingInteraction)
+        const thread = await runtime
+          .retry(caller, chat_id, interaction_id, options)
+          .catch(namingInteraction)
         return stream(thread, interaction_id, cursorAt(from))
       },
     }),
