@@ -3,6 +3,7 @@ import { newId } from '../lib/ids.ts'
 import { type AdapterMessage, adapterMessages } from './copilotkit/messages.ts'
 import { EventSubject } from './copilotkit/subject.ts'
 import { providerError } from './provider-errors.ts'
+import { safeName, safeText } from './safe.ts'
 
 /** CopilotKit's interface: an object that is given a request and writes to its event source. */
 export interface ServiceAdapter {
@@ -50,12 +51,20 @@ export function copilotkitAdapter(
     async *stream(request, signal) {
       signal.throwIfAborted()
       const subject = new EventSubject(request)
-      const stop = () => subject.error(signal.reason)
+      // Adapters are told of no signal: one that does not come back is left behind.
+      let stop = () => {}
+      const stopped = new Promise<never>((_resolve, reject) => {
+        stop = () => {
+          reject(signal.reason)
+          subject.error(signal.reason)
+        }
+      })
+      stopped.catch(() => {})
       signal.addEventListener('abort', stop, { once: true })
       let begun = false
       let answering: Promise<void> | undefined
       try {
-        const response = await adapter.process({
+        const answered = adapter.process({
           ...requestFor(request, accepts),
           eventSource: {
             stream: async (callback) => {
@@ -66,6 +75,7 @@ export function copilotkitAdapter(
             },
           },
         })
+        const response = await Promise.race([answered, stopped])
         if (!answering) subject.complete()
         for await (const event of subject.events()) {
           begun = true
@@ -91,8 +101,8 @@ function requestFor(request: ModelRequest, accepts: readonly string[]) {
   return {
     messages: adapterMessages(request, accepts, newId),
     actions: request.tools.map(({ name, description, parameters }) => ({
-      name,
-      description,
+      name: safeName(name),
+      description: safeText(description),
       jsonSchema: JSON.stringify(parameters ?? { type: 'object', properties: {} }),
       available: 'enabled' as const,
     })),

@@ -78,8 +78,11 @@ export function langchain(from: BaseChatModel | Chain, options: LangChainOptions
 const endings = new Set(['openai', 'anthropic', 'google', 'googlegenerativeai', 'vertexai'])
 
 function chainOf(model: BaseChatModel): Chain {
-  const { caller } = model as unknown as { caller?: { maxRetries?: number } }
-  if (caller) caller.maxRetries = 0
+  // Some models are a shell around others that do the work, and each has a caller that retries.
+  for (const one of [model, ...Object.values(model)]) {
+    const { caller } = Object(one) as { caller?: { maxRetries?: number } }
+    if (caller) caller.maxRetries = 0
+  }
   return async ({ messages, tools, signal }) => {
     if (tools.length === 0) return await model.stream(messages, { signal })
     if (!model.bindTools)

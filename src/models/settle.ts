@@ -48,6 +48,7 @@ export function settle(request: ModelRequest, habits: Habits): Settled {
   const messages = validHistory(request.messages)
   const inserted = messages.filter(({ role }) => role === 'system').map(textOf)
   const system = [...request.system, ...inserted].map(safeText).filter(isSaid).join('\n\n')
+  const called = new Map(messages.flatMap(callsOf).map(({ callId, name }) => [callId, name]))
   let attached: MediaPart[] = []
   const attach = () => {
     if (attached.length > 0) addUser(turns, attached)
@@ -58,7 +59,8 @@ export function settle(request: ModelRequest, habits: Habits): Settled {
       const media = message.parts.filter((part) => part.type === 'media')
       const readable = media.filter((part) => reads(habits, part))
       attached.push(...readable)
-      addResult(turns, resultOf(message, media, readable.length), habits)
+      const name = called.get(message.callId ?? '') ?? ''
+      addResult(turns, resultOf(message, name, media, readable), habits)
       continue
     }
     attach()
@@ -128,14 +130,22 @@ function answerParts(message: Message, habits: Habits): AnswerPart[] {
   return [...said, ...calls]
 }
 
-function resultOf(message: Message, media: MediaPart[], readable: number): ToolResult {
-  const notes = media.map(({ mediaType }, i) =>
-    i < readable ? `(${mediaType}, attached below)` : `(${mediaType}, not shown here)`,
+/** Its name is that of its call: some results have another, or none. */
+function resultOf(
+  message: Message,
+  name: string,
+  media: readonly MediaPart[],
+  readable: readonly MediaPart[],
+): ToolResult {
+  const notes = media.map((one) =>
+    readable.includes(one)
+      ? `(${one.mediaType}, attached below)`
+      : `(${one.mediaType}, not shown here)`,
   )
   const text = [safeText(textOf(message)), ...notes].filter(isSaid).join('\n')
   return {
     callId: safeCallId(message.callId ?? ''),
-    name: safeName(message.name ?? ''),
+    name: safeName(name),
     text: text === '' ? '(no output)' : text,
     failed: message.failed ?? false,
   }
