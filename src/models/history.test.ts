@@ -96,12 +96,12 @@ const answers: Record<Answer, readonly Step[]> = {
   ],
   both: [
     { call: { id: 'c1', name: 'write_file', pieces: ['{"path":"b.txt",', '"content":"x"}'] } },
-    { raw: secondCall('get_weather', '{"city":"Rome"}') },
+    { raw: secondCall('weather', '{"city":"Rome"}') },
   ],
-  malformed: [{ call: { id: 'c1', name: 'get_weather', pieces: ['{"city": '] } }],
+  malformed: [{ call: { id: 'c1', name: 'weather', pieces: ['{"city": '] } }],
   unknown: [{ call: { id: 'c1', name: 'no_such_tool', pieces: ['{}'] } }],
   cut: [{ text: 'Half a ' }, 'cut'],
-  'cut call': [{ begin: { id: 'c1', name: 'get_weather', pieces: ['{"ci'] } }, 'cut'],
+  'cut call': [{ begin: { id: 'c1', name: 'weather', pieces: ['{"ci'] } }, 'cut'],
   hang: [{ text: 'I am thin' }, 'hang'],
 }
 
@@ -132,7 +132,7 @@ async function play({ replies, moves }: { replies: Answer[]; moves: string[] }):
     for (let tries = 0; tries < 200; tries++) {
       const now = await last()
       const hangs = replies[(asked - 1) % replies.length] === 'hang'
-      if (!now || now.status !== 'RUNNING' || hangs) return now
+      if (now?.status !== 'RUNNING' || hangs) return now
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     throw new Error('it does not come to rest')

@@ -19,10 +19,7 @@ export function openai(options: OpenAiOptions): ModelMaker {
     return aiSdkModel({
       ...about,
       meta: { under: 'openai', fields: ['itemId', 'reasoningEncryptedContent', 'phase'] },
-      providerOptions: {
-        ...options.providerOptions,
-        openai: api === 'responses' ? { ...encrypted, ...wishes } : wishes,
-      },
+      providerOptions: { ...options.providerOptions, openai: wishes },
       async load(apiKey = own) {
         if (apiKey === '') throw keyMissing(about.name)
         const { createOpenAI } = await import('@ai-sdk/openai')
@@ -32,9 +29,6 @@ export function openai(options: OpenAiOptions): ModelMaker {
     })
   }
 }
-
-/** Thoughts come back to us sealed, since they are not kept there. */
-const encrypted = { include: ['reasoning.encrypted_content'] }
 
 export const keyMissing = (name: string) =>
   new RuntimeError('authentication', `Nobody gave a key for the model ${name}.`)
