@@ -234,6 +234,12 @@ describe('what was used', () => {
       cost: 5,
     })
     expect(chat.usage).toMatchObject({ calls: 2, input_tokens: 2, cost: 10 })
+    const used = await (await server.request('GET', '/usage')).json()
+    expect(used).toEqual({
+      usage: chat.usage,
+      chats: [{ id: 'chat', usage: chat.usage }],
+      next_cursor: null,
+    })
     const metrics = await (await server.request('GET', '/metrics')).text()
     const who = 'model="openai/gpt-5",tenant="default"'
     expect(metrics).toContain(`handrail_model_calls_total{${who},outcome="ok"} 2`)

@@ -203,7 +203,7 @@ export function chatJson(
 }
 
 /** What was used, of all branches, every attempt counted; nothing where no model was called. */
-function usageJson(lines: readonly UsageLine[]): { usage?: object } {
+export function usageJson(lines: readonly UsageLine[]): { usage?: object } {
   if (lines.length === 0) return {}
   const { calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, cost } =
     totalOf(lines)

@@ -168,4 +168,10 @@ const summary = z.object({
   updated_at: z.string(),
 })
 const list = z.object({ chats: z.array(summary), next_cursor: z.string().nullable() })
+const used = z.object({
+  usage: usage.optional(),
+  chats: z.array(z.object({ id: z.string(), usage: usage.optional() })),
+  next_cursor: z.string().nullable(),
+})
+export const usageResponses = { 200: { description: 'One page', schema: used }, ...problems }
 export const listResponses = { 200: { description: 'One page', schema: list }, ...problems }

@@ -5,6 +5,7 @@ import { userText } from '../../core/messages.ts'
 import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
 import type { AskRecord, Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
+import type { UsageLine } from '../../core/usage.ts'
 import { digestOf } from '../../lib/canonical.ts'
 import { headerOptions, json, type Route, route } from '../http.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
@@ -15,6 +16,7 @@ import {
   interactionJson,
   isoTime,
   statusOf,
+  usageJson,
 } from './interaction.ts'
 import { interactionView } from './projection.ts'
 import * as shapes from './shapes.ts'
@@ -253,6 +255,30 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
           .list(caller, { limit, ...(cursor !== undefined && { cursor }) })
           .catch(namingCursor)
         return json({ chats: page.rows.map(chatSummary), next_cursor: page.next ?? null })
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/usage',
+      summary: 'What the chats of the caller used, newest first, in pages',
+      query: shapes.listQuery,
+      responses: shapes.usageResponses,
+      async handle({ query, caller }) {
+        const { limit = 50, cursor } = query
+        const page = await runtime
+          .list(caller, { limit, ...(cursor !== undefined && { cursor }) })
+          .catch(namingCursor)
+        const chats: { id: string; lines: UsageLine[] }[] = []
+        for (const { clientId: id } of page.rows) {
+          const thread = await runtime.find(caller, id) // it may have gone meanwhile
+          const runs = [...(thread?.state.runs.values() ?? [])]
+          chats.push({ id, lines: runs.flatMap(({ usage }) => usage) })
+        }
+        return json({
+          ...usageJson(chats.flatMap(({ lines }) => lines)),
+          chats: chats.map(({ id, lines }) => ({ id, ...usageJson(lines) })),
+          next_cursor: page.next ?? null,
+        })
       },
     }),
     route({
