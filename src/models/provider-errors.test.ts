@@ -29,7 +29,10 @@ describe('what SDKs throw and providers send', () => {
     [named('AI_UnsupportedFunctionalityError'), 'model_request'],
     [named('AI_LoadAPIKeyError'), 'authentication'],
     [named('TimeoutError'), 'model_timeout'],
-    [{ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }, 'model_overloaded'],
+    [
+      { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
+      'model_overloaded',
+    ],
     [{ type: 'invalid_request_error', message: 'prompt is too long: 9 > 8' }, 'context_too_long'],
     [{ message: 'slow', code: 'rate_limit_exceeded' }, 'rate_limit'],
     [new Error('who knows'), 'internal'],
