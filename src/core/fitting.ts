@@ -1,7 +1,7 @@
 import type { Bench } from './effects.ts'
 import { draft } from './entries.ts'
 import type { Model, ModelRequest } from './model.ts'
-import { defaultWindow, fitted, requestTokens } from './window.ts'
+import { fitted, requestTokens } from './window.ts'
 
 /** By the name of the model. */
 export type Windows = Readonly<Record<string, number>>
@@ -23,7 +23,8 @@ export class Fitting {
     this.#sent = request
     this.#bench = bench
     this.#name = model.name
-    const window = windows[model.name] ?? model.window ?? defaultWindow
+    // Of a model that says nothing, nothing is known until it refuses.
+    const window = windows[model.name] ?? model.window ?? Number.POSITIVE_INFINITY
     const answer = request.parameters?.maxOutputTokens ?? Math.min(8_192, window / 4)
     this.#room = Math.max(window / 4, window - answer)
   }

@@ -2,9 +2,6 @@ import { RuntimeError } from './errors.ts'
 import type { Message, Part } from './messages.ts'
 import type { ModelRequest } from './model.ts'
 
-/** Tokens that any model of today has at least; for those whose window nobody gave. */
-export const defaultWindow = 32_000
-
 /** What is left of a history after a cut, as a share of the room: the next cut is far away. */
 const afterCut = 0.7
 

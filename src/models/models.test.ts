@@ -1,9 +1,15 @@
 import { ChatOpenAI } from '@langchain/openai'
-import { type ModelUnderTest, modelContract } from '../../test/contracts/model.contract.ts'
+import {
+  type ModelUnderTest,
+  modelBasics,
+  modelContract,
+} from '../../test/contracts/model.contract.ts'
 import { around } from '../../test/support/providers/around.ts'
 import { fetchAdapter } from '../../test/support/providers/service-adapter.ts'
+import { systemClock } from '../lib/clock.ts'
 import { anthropic } from './anthropic.ts'
 import { copilotkitAdapter } from './copilotkit-adapter.ts'
+import { demoModel } from './demo.ts'
 import { google } from './google.ts'
 import { langchain } from './langchain.ts'
 import { openai } from './openai.ts'
@@ -60,4 +66,5 @@ const subjects: Record<string, ModelUnderTest> = {
   },
 }
 
+modelBasics('demo', () => demoModel({ clock: systemClock, delay: 1, slow: 100 }), 'Be slow')
 for (const [name, subject] of Object.entries(subjects)) modelContract(name, subject)

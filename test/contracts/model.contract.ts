@@ -64,6 +64,34 @@ export async function failureOf(answering: Promise<unknown>): Promise<RuntimeErr
   return error
 }
 
+/** What every model does, whether there is a provider behind it or not. */
+export function modelBasics(name: string, open: () => Model, long: string): void {
+  describe(`${name} model`, () => {
+    test('answers in pieces and tells what was used', async () => {
+      const { text, events, usage } = await answerOf(open(), ask('What can you do?'))
+      expect(text).not.toBe('')
+      expect(events.length).toBeGreaterThan(2)
+      expect(usage?.outputTokens).toBeGreaterThan(0)
+    })
+
+    test('calls a tool whose input is streamed, and answers its result', async () => {
+      const request = ask('Call the tool get_weather with {"city": "Paris"}', { tools: [weather] })
+      const { calls, inputs, events } = await answerOf(open(), request)
+      expect(calls).toMatchObject([{ name: 'get_weather' }])
+      expect(inputs.map(({ text }) => text).join('')).toBe(calls[0]!.input)
+      const messages = [...request.messages, said(events), result(calls[0]!.callId, '21 degrees')]
+      expect((await answerOf(open(), { ...request, messages })).text).toContain('21 degrees')
+    })
+
+    test('stops when it is told to', async () => {
+      const abort = new AbortController()
+      const answering = answerOf(open(), ask(long), abort.signal)
+      setTimeout(() => abort.abort(new Error('enough')), 50)
+      await expect(answering).rejects.toThrow('enough')
+    })
+  })
+}
+
 /** What every adapter does with what providers do. */
 export function modelContract(name: string, subject: ModelUnderTest): void {
   describe(`${name} model`, () => {
