@@ -163,6 +163,7 @@ function newRun(runId: string, entry: Known): Run {
     legs: [],
     usage: [],
     failedCalls: 0,
+    agentRetries: 0,
     firstSeq: entry.seq,
     recoveries: 0,
     requests: [],
@@ -223,6 +224,7 @@ function happened(state: ThreadState, entry: Known<'event'>, run: Run | undefine
     state.activities.set(id, { id, type, content, runId, seq: first?.seq ?? seq })
   }
   if (name === 'context' && typeof said.from === 'string') state.cuts.push(said.from)
+  if (run && name === 'retry' && typeof said.agent === 'string') run.agentRetries++
   if (!run || typeof said.name !== 'string') return
   if (name === 'step.started') run.steps.push(said.name)
   if (name === 'step.finished') run.steps = run.steps.filter((step) => step !== said.name)

@@ -22,8 +22,10 @@ export const defaultRetry: RetryRule = {
   rateLimit: 60_000,
 }
 
+type Failed = Pick<RuntimeError, 'code' | 'retryable'> & Partial<Pick<RuntimeError, 'retryAfter'>>
+
 /** Milliseconds to wait after this failed attempt, or undefined when trying again is no use. */
-export function pauseAfter(error: RuntimeError, attempt: number, rule: RetryRule, random: number) {
+export function pauseAfter(error: Failed, attempt: number, rule: RetryRule, random: number) {
   if (!error.retryable || attempt >= rule.attempts) return undefined
   if (error.retryAfter !== undefined) return Math.min(error.retryAfter * 1_000, rule.most)
   if (error.code === 'rate_limit') return rule.rateLimit

@@ -70,6 +70,8 @@ export interface Run {
   usage: UsageLine[]
   /** Model calls of it that failed. */
   failedCalls: number
+  /** Times that its agent failed and was run again. */
+  agentRetries: number
   /** Seq of the entry that queued it. */
   firstSeq: number
   /** Times it was taken up after a crash since it last got anywhere. */
