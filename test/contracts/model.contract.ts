@@ -110,6 +110,10 @@ export function modelContract(name: string, subject: ModelUnderTest): void {
       expect(front.problems).toEqual([])
       await front.stop()
     })
+    /** A test of what not every provider has. */
+    const where = (applies: boolean | undefined, title: string, run: () => Promise<void>) => {
+      if (applies) test(title, run)
+    }
     const plays = (...steps: Step[]) => {
       front.script = () => steps
     }
@@ -122,7 +126,7 @@ export function modelContract(name: string, subject: ModelUnderTest): void {
       expect(JSON.stringify(body)).toContain('Be brief.')
     })
 
-    test.runIf(subject.usage !== false)('tells what was used', async () => {
+    where(subject.usage !== false, 'tells what was used', async () => {
       const { usage } = await answerOf(model, ask('count for me'))
       expect(usage).toMatchObject({ inputTokens: 12, outputTokens: 3 })
     })
@@ -154,7 +158,7 @@ export function modelContract(name: string, subject: ModelUnderTest): void {
       expect(text).toBe('One is cold.')
     })
 
-    test.runIf(subject.reasoning)('shows what it thinks, apart from what it says', async () => {
+    where(subject.reasoning, 'shows what it thinks, apart from what it says', async () => {
       const request = ask('think hard')
       const { reasoning, text, events } = await answerOf(model, request)
       expect(reasoning).toBe('six by seven')
@@ -164,7 +168,7 @@ export function modelContract(name: string, subject: ModelUnderTest): void {
       expect((await answerOf(model, { ...request, messages })).text).toContain('Hello')
     })
 
-    test.runIf(subject.images)('sends images along', async () => {
+    where(subject.images, 'sends images along', async () => {
       const image = { type: 'media' as const, mediaType: 'image/png', data: 'aGVsbG8=' }
       const message: Message = {
         id: 'u',
@@ -235,7 +239,8 @@ export function modelContract(name: string, subject: ModelUnderTest): void {
       expect(await failureOf(answerOf(model, ask('x')))).toMatchObject({ code: 'stream_cut' })
     })
 
-    test.runIf(subject.knowsItsEnd !== false)(
+    where(
+      subject.knowsItsEnd !== false,
       'a stream that ends in good order, but too early, is no answer',
       async () => {
         plays({ text: 'This is the beg' }, 'close')
@@ -259,7 +264,7 @@ export function modelContract(name: string, subject: ModelUnderTest): void {
       expect(error.retryable).toBe(true)
     })
 
-    test.runIf(!subject.wholeCalls)('input that is no JSON arrives as it was written', async () => {
+    where(!subject.wholeCalls, 'input that is no JSON arrives as it was written', async () => {
       plays({ call: { id: 'c1', name: 'get_weather', pieces: ['{"city":', ' oops'] } })
       const { calls } = await answerOf(model, ask('x', { tools: [weather] }))
       expect(calls).toMatchObject([{ callId: 'c1', input: '{"city": oops' }])

@@ -104,6 +104,7 @@ describe('a server on a real provider’s wire', () => {
     plays([{ call: { id: 'c1', name: 'write_file', pieces: ['{"path":"', ...pieces, '"}'] } }])
     const frames = await (await server.start('chat', 'hi')).rest()
     expect(last(frames, 'error')).toMatchObject({ code: 'answer_too_large', retryable: false })
+    expect(last(frames, 'error').error).toContain('1000000 characters')
     expect(front.requests.length).toBe(1)
     const written = JSON.stringify(await server.journal('chat'))
     expect(written.length).toBeLessThan(100_000)
