@@ -25,11 +25,11 @@ export default defineConfig({
   model: { name: 'bench', stream },
 })
 
-/** `deltas <count> <burst>`, `pause`, `steps <count>` or `hold <count>`. */
+/** `deltas <count> <burst> [<wait>]`, `pause`, `steps <count>` or `hold <count>`. */
 function stream({ messages }) {
   const last = messages.findLastIndex(({ role }) => role === 'user')
-  const [task, count, burst] = messages[last].parts[0].text.split(' ')
-  if (task === 'deltas') return words(Number(count), Number(burst))
+  const [task, count, burst, wait] = messages[last].parts[0].text.split(' ')
+  if (task === 'deltas') return words(Number(count), Number(burst), Number(wait ?? 0))
   if (task === 'pause') return pause()
   const step = messages.slice(last + 1).filter(({ role }) => role === 'assistant').length
   if (step === Number(count)) return only({ type: 'text', text: 'Done.' })

@@ -1,4 +1,5 @@
 import { cpus, totalmem } from 'node:os'
+import { cluster } from './cluster.ts'
 import { deltas } from './deltas.ts'
 import { graphql } from './graphql.ts'
 import { held } from './held.ts'
@@ -20,6 +21,7 @@ const topics = {
   held,
   postgres,
   redis,
+  cluster,
 }
 
 const asked = process.argv.slice(2)

@@ -1,7 +1,8 @@
 /** What both servers stream: short words from an async generator, as a provider's client gives them.
  *  The event loop turns every `burst` words, as it does between two reads of a socket; with
- *  `burst` 0 the words come one by one, 5 ms apart. */
-export async function* words(count, burst) {
+ *  `burst` 0 the words come one by one, 5 ms apart. `wait` milliseconds pass before the first. */
+export async function* words(count, burst, wait = 0) {
+  if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
   for (let n = 1; n <= count; n++) {
     yield { type: 'text', text: texts[n % texts.length] }
     if (burst === 0) await new Promise((resolve) => setTimeout(resolve, 5))

@@ -8,8 +8,11 @@ import { ensureSystem } from './system.mjs'
 await main(async () => {
   await prepare({ tools: true, packages: peers }) // the servers that are measured run dist/
   const asked = process.argv.slice(2)
-  if (asked.length === 0 || asked.includes('postgres'))
-    await ensureSystem([{ command: 'initdb', package: 'postgresql' }])
+  const wanted = (...topics) => asked.length === 0 || topics.some((one) => asked.includes(one))
+  await ensureSystem([
+    ...(wanted('postgres', 'cluster') ? [{ command: 'initdb', package: 'postgresql' }] : []),
+    ...(wanted('redis', 'cluster') ? [{ command: 'redis-server', package: 'redis-server' }] : []),
+  ])
   const args = ['--import', 'tsx', 'bench/main.ts', ...asked]
   const { code } = await run(process.execPath, args, { cwd: root })
   return code

@@ -30,6 +30,10 @@ import type { Route } from './wires/http.ts'
 import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
+import { workflowWire } from './wires/workflow/wire.ts'
+
+/** Idle connections are a balancer's to close, mostly after 60 s: closed by us first, a request may be lost. */
+const serverOptions = { keepAliveTimeout: 75_000 }
 
 /** Picks one of each part: the only file that knows everyone. */
 export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
@@ -59,6 +63,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     crash,
     spool: fileSpool(config.spool),
     maxLegs: config.maxLegs,
+    viewTtl: config.sessionTtl,
     leaseTtl: config.leaseTtl,
     governor: config.governor,
     plainIds: config.apiKeys.size === 0,
@@ -72,6 +77,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const routes: Route[] = [
     ...chatsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
+    ...workflowWire({ runtime, basePaths, version: version() }),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
   routes.push(metricsRoute(() => meter.text()))
@@ -87,7 +93,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     store,
     /** Resolves with the port once connections are taken. */
     async listen() {
-      const server = serve({ fetch, port: config.port, hostname: config.host })
+      const server = serve({ fetch, port: config.port, hostname: config.host, serverOptions })
       await new Promise<void>((resolve, reject) => {
         server.once('listening', resolve)
         server.once('error', reject)

@@ -45,6 +45,8 @@ export interface Config {
     publicKey: string | undefined
   }
   heartbeat: number
+  /** How long what was made of a thread is kept, in milliseconds. */
+  sessionTtl: number
   /** A segment of the file store's commit log ends when it is longer. */
   segmentBytes: number
   governor: { isHitlEnabled: boolean; actionLimit: number }
@@ -99,6 +101,7 @@ const schema = z.object({
   GEMINI_API_KEY: z.string().optional(),
   GOOGLE_API_KEY: z.string().optional(),
   GOOGLE_BASE_URL: address,
+  HANDRAIL_SESSION_TTL: whole(3_600, 1),
   HANDRAIL_HEARTBEAT_MS: whole(15_000, 10),
   HANDRAIL_SEGMENT_BYTES: whole(16 * 1024 * 1024, 1_024),
   HANDRAIL_CORS_ORIGINS: z.string().default(''),
@@ -165,6 +168,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
       graphiql: read.HANDRAIL_GRAPHIQL === 'on',
       publicKey: read.HANDRAIL_PUBLIC_API_KEY,
     },
+    sessionTtl: read.HANDRAIL_SESSION_TTL * 1_000,
     heartbeat: read.HANDRAIL_HEARTBEAT_MS,
     segmentBytes: read.HANDRAIL_SEGMENT_BYTES,
     governor: {

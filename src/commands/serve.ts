@@ -4,16 +4,18 @@ import type { Command } from './command.ts'
 
 /** `handrail`: the server, until a signal stops it. */
 export async function serve({ config, say }: Command): Promise<number> {
+  // Listened for from the first moment: the first process of a container is not ended by a signal that
+  // it does not handle. One may come twice, from the terminal and from npm; one is enough.
+  const told = new Promise<void>((resolve) => {
+    process.on('SIGINT', () => resolve())
+    process.on('SIGTERM', () => resolve())
+  })
   const server = await compose(config, await loadSettings(config.configFile))
   const port = await server.listen()
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host
   const only = config.apiKeys.size === 0 ? ' (this machine only: no HANDRAIL_API_KEYS set)' : ''
   say(`Handrail listens on http://${host}:${port}${only}`)
-  await new Promise<void>((resolve) => {
-    // A signal may come twice, from the terminal and from npm; one is enough.
-    process.on('SIGINT', () => resolve())
-    process.on('SIGTERM', () => resolve())
-  })
+  await told
   await server.close()
   return 0
 }

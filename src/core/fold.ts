@@ -136,6 +136,7 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
   run.steps = []
   run.legId = legId
   run.legs = why === 'recover' || why === 'handover' ? [...run.legs, legId] : [legId]
+  run.queued = { at: entry.at, fence: entry.fence }
   run.endedAt = null
   run.endSeq = null
   run.error = null
@@ -164,6 +165,7 @@ function newRun(runId: string, entry: Known): Run {
     usage: [],
     failedCalls: 0,
     agentRetries: 0,
+    queued: { at: entry.at, fence: entry.fence },
     firstSeq: entry.seq,
     recoveries: 0,
     requests: [],

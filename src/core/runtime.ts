@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { newId as freshId, type NewId } from '../lib/ids.ts'
+import { sharedAbort } from '../lib/signal.ts'
 import {
   type AgentEntry,
   absent,
@@ -19,8 +20,8 @@ import { type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
-import type { RunStatus } from './state.ts'
-import type { ThreadName, ThreadRow } from './store.ts'
+import type { RunStatus, ThreadState } from './state.ts'
+import type { Cache, ThreadName, ThreadRow } from './store.ts'
 import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
@@ -42,6 +43,9 @@ export interface RuntimeOptions {
   calls?: CallOptions
   /** Legs driven at once by this server, and calls of one step made at once. */
   maxLegs?: number
+  /** Keeps what is made of threads, for this many milliseconds. */
+  cache?: Cache
+  viewTtl?: number
   /** Limits legs of all servers together. */
   slots?: Slots
   parallelCalls?: number
@@ -86,7 +90,7 @@ export function createRuntime(options: RuntimeOptions) {
   const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
   const around = { store, bus, clock, newId, crash }
   const threads = threadCache((threadId) => new Thread(threadId, around))
-  const closing = new AbortController()
+  const closing = sharedAbort()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const rules = callRules(options.calls ?? {}, clock)
   const setups = agentSetups({ ...options, rules })
@@ -111,12 +115,17 @@ export function createRuntime(options: RuntimeOptions) {
     log,
   })
 
+  function ring(threadId: string): void {
+    queue.ring(threadId, worker.hasRoom)
+  }
+
   /**
    * Work is done where it comes in, while there is room: its reader and its secrets are here, and what
    * is written goes to them without a detour.
    */
-  function ring(threadId: string): void {
-    queue.ring(threadId, worker.hasRoom)
+  function ringHere({ threadId }: Thread): void {
+    worker.expect(threadId)
+    ring(threadId)
   }
 
   const nameOf = ({ tenant, user }: Caller, clientId: string): ThreadName => ({
@@ -213,8 +222,8 @@ export function createRuntime(options: RuntimeOptions) {
         const actor = actorOf(caller)
         return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
       })
-      if (brought && result.fresh) secrets.keep(result.runId, brought.secrets)
-      ring(thread.threadId)
+      if (brought && result.fresh) secrets.keep(thread, result.runId, brought.secrets)
+      ringHere(thread)
       return { thread, ...result }
     },
 
@@ -249,25 +258,25 @@ export function createRuntime(options: RuntimeOptions) {
       const thread = await upToDate(caller, clientId)
       const { active } = thread.state
       if (active !== null && answering.options)
-        secrets.keep(active, splitSecrets(answering.options).secrets)
+        secrets.keep(thread, active, splitSecrets(answering.options).secrets)
       const decider = { thread, tools: allTools, now: clock.now(), newId }
       const settled = await answer(decider, answering, actorOf(caller))
-      ring(thread.threadId)
+      ringHere(thread)
       return { thread, settled }
     },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
       const thread = await upToDate(caller, clientId)
       const status = await cancel(thread, runId, newId, actorOf(caller))
-      ring(thread.threadId)
+      ringHere(thread)
       return status
     },
 
     async retry(caller: Caller, clientId: string, runId: string, options: RunOptions = {}) {
       const thread = await upToDate(caller, clientId)
       await retry(thread, runId, newId, actorOf(caller))
-      secrets.keep(runId, splitSecrets(options).secrets)
-      ring(thread.threadId)
+      secrets.keep(thread, runId, splitSecrets(options).secrets)
+      ringHere(thread)
       return thread
     },
 
@@ -289,18 +298,19 @@ export function createRuntime(options: RuntimeOptions) {
       while (thread.state.active !== null) {
         const runId = thread.state.line.at(-1) ?? thread.state.active
         await cancel(thread, runId, newId, actorOf(caller)).catch(unlessEnded)
-        ring(thread.threadId)
+        ringHere(thread)
         if (runId === thread.state.active) await idle(thread, clock, closing.signal)
       }
       const expect = [{ fact: 'active', is: null }]
       await store.erase(thread.threadId, { expect })
+      await options.cache?.delete(thread.threadId)
       forget(thread)
       bus.ring(thread.threadId, gone)
     },
 
     async list(
       caller: Caller,
-      query: { limit: number; cursor?: string; archived?: boolean },
+      query: { limit: number; cursor?: string; archived?: boolean; active?: boolean },
     ): Promise<Page<ThreadRow>> {
       return await store.threads({ tenant: caller.tenant, owner: caller.user, ...query })
     },
@@ -320,6 +330,25 @@ export function createRuntime(options: RuntimeOptions) {
         if (!signal.aborted) log.warn({ agent, err: error }, 'a call outside of threads failed')
         throw error
       }
+    },
+
+    /** What is made of the thread as it is now; while the thread stays as it is, a cache may hold it. */
+    async view<T>(caller: Caller, clientId: string, make: (state: ThreadState) => T): Promise<T> {
+      const { cache } = options
+      const threadId = cache && (await store.locate(nameOf(caller, clientId)))
+      if (cache && threadId !== undefined) {
+        const kept = (await cache.get(threadId)) as { seq: number; value: T } | undefined
+        const since = kept && (await store.read(threadId, { after: kept.seq, limit: 1 }))
+        if (kept && since?.length === 0) return kept.value
+      }
+      const thread = await upToDate(caller, clientId)
+      const value = make(thread.state)
+      await cache?.set(
+        thread.threadId,
+        { seq: thread.state.seq, value },
+        options.viewTtl ?? 3_600_000,
+      )
+      return value
     },
 
     /** For files and inspectors: a thread by its key. */

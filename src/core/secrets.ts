@@ -1,4 +1,6 @@
 import type { RunOptions } from './entries.ts'
+import { ended } from './state.ts'
+import type { Thread } from './thread.ts'
 
 /** What a request brings for its run and nobody may write down: tokens, keys, passwords. */
 export type Secrets = Pick<RunOptions, 'forwarded' | 'headers'>
@@ -28,8 +30,8 @@ function split<T>(all: Record<string, T>) {
 }
 
 /**
- * The secrets of runs that are under way, in memory only: a run that goes on after a restart goes
- * on without them until a request brings them again.
+ * The secrets of runs that are under way, in memory only: a run that goes on after a restart, or on
+ * another server, goes on without them until a request brings them again.
  */
 export class RunSecrets {
   readonly #kept = new Map<string, Secrets>()
@@ -39,16 +41,21 @@ export class RunSecrets {
     this.#limit = limit
   }
 
-  keep(runId: string, secrets: Secrets): void {
+  /** Until the run ends, whichever server drives it then. */
+  keep(thread: Thread, runId: string, secrets: Secrets): void {
     if (isEmpty(secrets.forwarded) && isEmpty(secrets.headers)) return
-    this.#kept.delete(runId)
+    const run = thread.state.runs.get(runId)
+    if (!run || ended(run)) return
+    const isNew = !this.#kept.delete(runId)
     this.#kept.set(runId, secrets)
     const [oldest] = this.#kept.keys()
     if (this.#kept.size > this.#limit && oldest !== undefined) this.#kept.delete(oldest)
-  }
-
-  drop(runId: string): void {
-    this.#kept.delete(runId)
+    if (!isNew) return
+    const unlisten = thread.listen(() => {
+      if (!ended(run)) return
+      this.#kept.delete(runId)
+      unlisten()
+    })
   }
 
   /** A run's options with its secrets among them. */

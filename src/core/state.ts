@@ -72,6 +72,8 @@ export interface Run {
   failedCalls: number
   /** Times that its agent failed and was run again. */
   agentRetries: number
+  /** When its leg was queued, and by which driver; 0 for a command. */
+  queued: { at: number; fence: number }
   /** Seq of the entry that queued it. */
   firstSeq: number
   /** Times it was taken up after a crash since it last got anywhere. */

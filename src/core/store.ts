@@ -137,6 +137,8 @@ export interface ThreadQuery {
   owner: string
   archived?: boolean
   agent?: string
+  /** Only threads with a run that has not ended. */
+  active?: boolean
   limit: number
   cursor?: string
 }

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { fakeClock } from '../../test/support/clock.ts'
 import { localBus } from '../bus/local/bus.ts'
 import { systemClock } from '../lib/clock.ts'
 import { scriptedModel, text } from '../models/scripted.ts'
@@ -83,4 +84,44 @@ test('room is given back when another server has the thread, or the store is awa
   await mostAtOnce(['t/c'], { slots, store, leaseTtl: 50, sweepEvery: 20 })
   expect(tries).toBeGreaterThan(2)
   expect(held).toBe(0)
+})
+
+test('what came to another server is left to it for a moment, and done if it does not', async () => {
+  const clock = fakeClock()
+  const store = Object.assign(memoryStore({ clock }), { shared: true })
+  const drove: string[] = []
+  const server = (name: string) => {
+    const agent: Agent = {
+      name: 'agent',
+      async *run() {
+        drove.push(name)
+        yield { type: 'event', name: 'drove', value: name }
+      },
+    }
+    const queue = localQueue(clock)
+    const parts = { store, queue, bus: localBus(), log: silent, clock, serverId: name }
+    const agents = [{ agent, model: scriptedModel(() => [text('done')]) }]
+    return { runtime: createRuntime({ ...parts, agents, plainIds: true }), queue }
+  }
+  const [here, there] = [server('here'), server('there')]
+  const caller = { tenant: 't', user: 'u', roles: [], wire: 'test' }
+  const start = (id: string) =>
+    here.runtime.start(caller, id, { messages: [userText(`m-${id}`, 'go')] })
+
+  // The one that took it is busy elsewhere; the other hears of it at once.
+  const idle = there.runtime.serve()
+  await start('left')
+  there.queue.ring('left')
+  await clock.advance(200)
+  expect(drove).toEqual([])
+  await clock.advance(200)
+  expect(drove).toEqual(['there'])
+
+  const served = here.runtime.serve()
+  await start('done')
+  there.queue.ring('done')
+  await clock.advance(1_000)
+  expect(drove).toEqual(['there', 'here'])
+  for (const { runtime } of [here, there]) await runtime.stop(0)
+  await Promise.all([idle, served])
 })

@@ -10,7 +10,7 @@ import { type Actor, type Draft, draft } from './entries.ts'
 import { type Heartbeat, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import type { RunSecrets } from './secrets.ts'
-import { ended, type Run } from './state.ts'
+import type { Run } from './state.ts'
 import type { Expectation, Slots } from './store.ts'
 import { decide, isLost, type Surroundings, type Thread } from './thread.ts'
 
@@ -40,6 +40,10 @@ export interface Log {
 /** Threads that wait for room and are remembered; the others are looked at again in a while. */
 const waitingLimit = 10_000
 
+/** Milliseconds in which a leg that a command queued is left to the server that took the command. */
+const headStart = 300
+const claimAgain = 30
+
 /** Taken up this often after crashes without getting anywhere, a run is ended. */
 const recoveryLimit = 10
 
@@ -49,6 +53,8 @@ export class Worker {
   readonly #driving = new Map<string, { done: Promise<void>; leg?: Leg }>()
   /** Threads for whose legs there was no room, the longest wait first. */
   readonly #waiting = new Set<string>()
+  /** Threads that a command came for, to this server. */
+  readonly #expected = new Set<string>()
   #places = 0
 
   constructor(setup: WorkerSetup) {
@@ -64,18 +70,29 @@ export class Worker {
     return this.#places < this.#setup.maxLegs && !this.#setup.closing.aborted
   }
 
+  /** A command came to this server: what it queued is for us to drive. */
+  expect(threadId: string): void {
+    if (this.#setup.store.shared && this.hasRoom) this.#expected.add(threadId)
+  }
+
   /** Does what the thread needs now; legs go on in the background. Gives the next time to look. */
   async look(threadId: string): Promise<number | undefined> {
     const { clock, newId, closing, log, heartbeat } = this.#setup
     const thread = await this.#setup.open(threadId)
     await thread.sync()
-    await expire(thread, clock.now(), newId)
-    await this.#overdue(thread)
     const { state } = thread
+    const synced = state.seq
+    await expire(thread, clock.now(), newId)
+    const settled = state.seq > synced
+    await this.#overdue(thread)
     this.#waiting.delete(threadId)
-    if (state.leg !== null && !this.#driving.has(threadId)) {
+    if (this.#driving.has(threadId)) return nextLook(thread)
+    const ours = this.#expected.delete(threadId) || settled
+    if (state.leg !== null) {
       if (closing.aborted) return clock.now() + 1_000
-      const taken = await this.#take(thread, state.leg)
+      const theirs = ours ? undefined : this.#theirsUntil(thread)
+      if (theirs !== undefined) return theirs
+      const taken = await this.#take(thread, state.leg, ours)
       if ('again' in taken) return taken.again
       const { fence, leave } = taken
       const before = state.seq
@@ -100,15 +117,22 @@ export class Worker {
   async #take(
     thread: Thread,
     legId: string,
+    ours: boolean,
   ): Promise<{ fence: number; leave: () => void } | { again: number }> {
-    const { store, clock, serverId, leaseTtl } = this.#setup
+    const { store, clock, serverId, leaseTtl, closing } = this.#setup
     const { threadId, state } = thread
     // A leg that has begun is most likely being driven: whether it is, the lease knows.
     const begun = state.runs.get(state.active ?? '')?.status !== 'queued'
     let leave = begun ? undefined : await this.#room(thread, legId)
     if (!begun && !leave) return { again: clock.now() + 1_000 }
     try {
-      const claimed = await store.claim(threadId, serverId, leaseTtl)
+      let claimed = await store.claim(threadId, serverId, leaseTtl)
+      // Whoever drove the leg before is about to let go.
+      for (let since = clock.monotonic(); ours && !begun && !claimed; ) {
+        if (closing.aborted || clock.monotonic() - since > headStart) break
+        await clock.sleep(claimAgain)
+        claimed = await store.claim(threadId, serverId, leaseTtl)
+      }
       if (claimed) leave ??= await this.#room(thread, legId)
       if (claimed && leave) return { fence: claimed.fence, leave }
       if (claimed) await store.release(threadId, claimed.fence)
@@ -118,6 +142,15 @@ export class Worker {
       leave?.()
       throw error
     }
+  }
+
+  /** Until when another server may take what came to it; undefined when it is anybody's. */
+  #theirsUntil({ state }: Thread): number | undefined {
+    const { store, clock } = this.#setup
+    const run = state.runs.get(state.active ?? '')
+    if (!store.shared || run?.status !== 'queued' || run.queued.fence > 0) return undefined
+    const left = run.queued.at + headStart - clock.now()
+    return left > 0 && left <= headStart ? run.queued.at + headStart : undefined
   }
 
   /** Room for a leg, here and in all; without it, the thread waits until there may be. */
@@ -169,6 +202,7 @@ export class Worker {
         if (run.status === 'cancelling') await finishCancel(thread, lease.fence, this.#setup.newId)
         else if (run.status === 'running') await this.#recover(thread, run, lease)
         else if (!(await this.#leg(thread, run, lease))) return
+        if (!this.#expected.has(threadId) && this.#theirsUntil(thread) !== undefined) return
       }
     } finally {
       await store.release(threadId, lease.fence).catch(() => {})
@@ -207,7 +241,6 @@ export class Worker {
     const { retry } = setup.rules
     await drive(leg, setup.agent, () => contextOf(setup, bench), { ...bench, retry })
     log.info({ ...about, status: run.status }, 'leg ends')
-    if (ended(run)) secrets.drop(runId)
     // Neither begun nor ended by us: another driver has the thread.
     return run.legId !== legId || (run.status !== 'running' && run.status !== 'queued')
   }

@@ -204,10 +204,13 @@ export function json(value: unknown, status = 200, headers: Record<string, strin
 
 /** The JSON form of an error, for every wire that has no form of its own. */
 export function errorResponse(error: RuntimeError): Response {
-  const { code, message, field, retryable, data, retryAfter } = error
+  const { code, message, field, retryable, data } = error
   const body = { code, message, ...(field !== undefined && { field }), retryable, ...data }
-  const headers: Record<string, string> = {}
-  if (retryAfter !== undefined) headers['retry-after'] = String(Math.ceil(retryAfter))
-  else if (error.status === 503) headers['retry-after'] = '1'
-  return json({ error: body }, error.status, headers)
+  return json({ error: body }, error.status, retryHeaders(error))
+}
+
+/** When to try again, in seconds, for errors that pass. */
+export function retryHeaders({ retryAfter, status }: RuntimeError): Record<string, string> {
+  const seconds = retryAfter ?? (status === 503 ? 1 : undefined)
+  return seconds === undefined ? {} : { 'retry-after': String(Math.ceil(seconds)) }
 }

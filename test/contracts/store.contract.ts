@@ -295,7 +295,7 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       expect(all.next).toBeUndefined()
     })
 
-    test('filters threads by agent and by being archived', async () => {
+    test('filters threads by agent, by being archived and by being busy', async () => {
       const { store } = await start()
       await create(store, 'a', { agent: 'x', archived: true })
       await create(store, 'b', { agent: 'y' })
@@ -308,6 +308,10 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       expect(await listed({ archived: false })).toEqual(['b'])
       expect(await listed({ agent: 'y' })).toEqual(['b'])
       expect(await listed({ agent: 'y', archived: true })).toEqual([])
+      expect(await listed({ active: true })).toEqual([])
+      await create(store, 'c', { agent: 'y', status: 'waiting' })
+      expect(await listed({ active: true })).toEqual(['c'])
+      expect(await listed({ active: true, agent: 'x' })).toEqual([])
     })
 
     test('lists asks by deadline, and settled ones by their state', async () => {

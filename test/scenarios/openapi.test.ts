@@ -8,6 +8,7 @@ import type { Route } from '../../src/wires/http.ts'
 import { metricsRoute } from '../../src/wires/ops/metrics.ts'
 import { opsWire } from '../../src/wires/ops/wire.ts'
 import { Heartbeats } from '../../src/wires/sse.ts'
+import { workflowWire } from '../../src/wires/workflow/wire.ts'
 import { raw } from '../support/raw.ts'
 import { serve } from '../support/serve.ts'
 import { find, tools } from '../support/tools.ts'
@@ -46,6 +47,11 @@ const table: Route[] = [
     graphiql: true,
     publicKey: undefined,
     log: { info() {}, warn() {}, error() {} },
+  }),
+  ...workflowWire({
+    runtime: {} as Runtime,
+    basePaths: ['/copilotkit', '/api/copilotkit'],
+    version: '0',
   }),
   ...opsWire({} as Runtime, () => [], '0'),
   metricsRoute(() => ''),

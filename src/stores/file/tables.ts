@@ -79,7 +79,7 @@ export class Tables {
     return this.#owners.get(tenant)?.get(owner)?.names.get(clientId)
   }
 
-  threads({ tenant, owner, archived, agent, limit, cursor }: ThreadQuery): Page<ThreadRow> {
+  threads({ tenant, owner, archived, agent, active, limit, cursor }: ThreadQuery): Page<ThreadRow> {
     const rows = this.#owners.get(tenant)?.get(owner)?.rows
     if (!rows) return emptyPage(newest.name, cursor)
     return rows.page(
@@ -87,7 +87,8 @@ export class Tables {
       cursor,
       (row) =>
         (archived === undefined || row.archived === archived) &&
-        (agent === undefined || row.agent === agent),
+        (agent === undefined || row.agent === agent) &&
+        (!active || row.status !== 'idle'),
     )
   }
 

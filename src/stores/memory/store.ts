@@ -102,12 +102,13 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
       return structuredClone(threads.get(threadId)?.row)
     },
 
-    async threads({ tenant, owner, archived, agent, limit, cursor }) {
+    async threads({ tenant, owner, archived, agent, active, limit, cursor }) {
       const rows = [...threads.values()]
         .map((thread) => thread.row)
         .filter((row) => row.tenant === tenant && row.owner === owner)
         .filter((row) => archived === undefined || row.archived === archived)
         .filter((row) => agent === undefined || row.agent === agent)
+        .filter((row) => !active || row.status !== 'idle')
       return pageOf(rows, (row) => [-row.updatedAt, row.threadId], 'newest', limit, cursor)
     },
 

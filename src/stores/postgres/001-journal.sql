@@ -18,6 +18,8 @@ CREATE TABLE threads (
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 CREATE UNIQUE INDEX threads_by_name ON threads (tenant, owner, client_id);
 CREATE INDEX threads_newest ON threads (tenant, owner, updated_at DESC, thread_id DESC);
+CREATE INDEX threads_active ON threads (tenant, owner, updated_at DESC, thread_id DESC)
+  WHERE status <> 'idle';
 CREATE INDEX threads_with_leg ON threads (updated_at) WHERE leg IS NOT NULL;
 
 -- Append-only. The envelope and the marks are json and not jsonb: kept to the byte, readable all the same.

@@ -15,6 +15,8 @@ export function lists(database: Database, sql: Statements) {
       where.is('owner', keyOf(query.owner))
       where.is('archived', query.archived)
       where.is('agent', query.agent === undefined ? undefined : pack(query.agent))
+      // Spelled out as in the index of those.
+      if (query.active) where.parts.push("status <> 'idle'")
       where.beyond('(updated_at, thread_id) <', after)
       const statement = sql.threads(where.text, where.add(most(query.limit) + 1))
       const found = await database.query<Found>(statement, where.values)

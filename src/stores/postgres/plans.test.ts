@@ -45,6 +45,7 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
     const id = `t${1000 + n * 10 + 1}`
     const page = await store.threads(threads)
     await store.threads({ ...threads, archived: false, cursor: page.next! })
+    await store.threads({ ...threads, active: true })
     const inbox = await store.asks(asks)
     await store.asks({ ...asks, cursor: inbox.next! })
     await store.asks({ ...asks, owner: 'owner7' })

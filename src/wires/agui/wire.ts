@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { RuntimeError } from '../../core/errors.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { json, type Route, route } from '../http.ts'
+import { json, type Route, retryHeaders, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
 import { info } from './info.ts'
 import { aguiRuns } from './runs.ts'
@@ -106,11 +106,10 @@ function fail(error: RuntimeError): Response {
     invalid_request: 'Invalid request body',
     invalid_json: 'Invalid request body',
   }
-  const headers: Record<string, string> = error.status === 503 ? { 'retry-after': '1' } : {}
   const more = { code, ...(field !== undefined && { field }), ...data }
   return json(
     { error: names[code] ?? code, message, details: message, ...more },
     error.status,
-    headers,
+    retryHeaders(error),
   )
 }

@@ -135,7 +135,8 @@ function delivered(options: ExecutorOptions): Plugin<Context, Context> {
         },
       }
     },
-    onResultProcess({ request, result, resultProcessor, setResultProcessor }) {
+    onResultProcess({ request, result, setResult, resultProcessor, setResultProcessor }) {
+      if (passes(result)) setResult({ ...result, extensions: { http: { headers: comeAgain } } })
       const manner = mannerOf(request.headers.get('accept'))
       if (isAsyncIterable(result) && manner !== 'whole')
         setResultProcessor(() => inParts(result as AsyncIterable<object>, manner), '*/*')
@@ -143,6 +144,14 @@ function delivered(options: ExecutorOptions): Plugin<Context, Context> {
       else if (!resultProcessor) setResultProcessor(processRegularResult, 'application/json')
     },
   }
+}
+
+const comeAgain = { 'retry-after': '1' }
+
+/** Refused because something is away that will be back. */
+function passes(result: unknown): result is { errors: GraphQLError[] } {
+  const { errors = [] } = result as { errors?: readonly GraphQLError[] }
+  return errors.some(({ extensions }) => extensions.statusCode === 503)
 }
 
 /** The document without what asks for parts, so that its result comes whole. */

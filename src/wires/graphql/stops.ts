@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import { RuntimeError } from '../../core/errors.ts'
 import { hasReturned } from '../../core/returned.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
@@ -33,7 +32,6 @@ export function stops(runtime: Runtime, { rule, grace }: StopRule, log: Log) {
     /** `seq`: where the thread was when the client left. */
     left(caller: Caller, threadId: string, runId: string, seq: number): void {
       if (rule === 'continue') return
-      setMaxListeners(0, runtime.closing) // as many as clients that left within the grace
       const wait =
         rule === 'grace' ? runtime.clock.sleep(grace, runtime.closing) : Promise.resolve()
       wait

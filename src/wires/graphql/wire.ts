@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Log } from '../../core/worker.ts'
-import { type Call, type Route, route } from '../http.ts'
+import { type Call, type Route, retryHeaders, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
 import { alive } from './alive.ts'
 import { errorExtensions, failedStatus } from './failures.ts'
@@ -159,7 +159,8 @@ function fail(error: RuntimeError, request: Request): Response {
 function errorResult(error: RuntimeError, status: number, path?: string[]): Response {
   const { message } = error
   const told = { message, ...(path && { path }), extensions: errorExtensions(error) }
-  const headers = { 'content-type': 'application/graphql-response+json; charset=utf-8' }
+  const type = 'application/graphql-response+json; charset=utf-8'
+  const headers = { 'content-type': type, ...retryHeaders(error) }
   return new Response(JSON.stringify({ errors: [told], data: null }), { status, headers })
 }
 
