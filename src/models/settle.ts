@@ -48,7 +48,8 @@ export function settle(request: ModelRequest, habits: Habits): Settled {
   const messages = validHistory(request.messages)
   const inserted = messages.filter(({ role }) => role === 'system').map(textOf)
   const system = [...request.system, ...inserted].map(safeText).filter(isSaid).join('\n\n')
-  const called = new Map(messages.flatMap(callsOf).map(({ callId, name }) => [callId, name]))
+  const calls = messages.filter(({ role }) => role === 'assistant').flatMap(callsOf)
+  const called = new Map(calls.map(({ callId, name }) => [callId, name]))
   let attached: MediaPart[] = []
   const attach = () => {
     if (attached.length > 0) addUser(turns, attached)
@@ -85,7 +86,7 @@ function addUser(turns: Turn[], parts: SaidPart[]): void {
 
 function addAnswer(turns: Turn[], message: Message, habits: Habits): void {
   const parts = answerParts(message, habits)
-  if (!parts.some(({ type }) => type !== 'reasoning')) return
+  if (parts.length === 0) return
   const last = turns.at(-1)
   const joins = last?.role === 'assistant' && !last.parts.some(({ type }) => type === 'call')
   if (joins) last.parts.push(...parts)
@@ -127,7 +128,9 @@ function answerParts(message: Message, habits: Habits): AnswerPart[] {
     const meta = metaOf(call, habits)
     return { type: 'call', callId: safeCallId(call.callId), name, input, ...(meta && { meta }) }
   })
-  return [...said, ...calls]
+  // A thought that nothing follows was cut: providers want what it led to.
+  const parts = [...said, ...calls]
+  return parts.slice(0, parts.findLastIndex(({ type }) => type !== 'reasoning') + 1)
 }
 
 /** Its name is that of its call: some results have another, or none. */
