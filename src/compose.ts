@@ -4,8 +4,10 @@ import { pino } from 'pino'
 import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
+import { callMeter } from './core/meter.ts'
 import type { Model } from './core/model.ts'
 import { defaultPolicy } from './core/policy.ts'
+import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
 import type { Tool } from './core/tool.ts'
 import { openGuard } from './guardrails/guardrails.ts'
@@ -15,7 +17,8 @@ import { crashAt } from './lib/crash.ts'
 import { newId } from './lib/ids.ts'
 import { fileSpool } from './lib/spool.ts'
 import { type Listener, listen } from './listen.ts'
-import { demoModel } from './models/demo.ts'
+import { modelFor } from './models/choose.ts'
+import type { Around } from './models/maker.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
 import { createServer } from './server.ts'
@@ -27,6 +30,7 @@ import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
+import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
 import { workflowWire } from './wires/workflow/wire.ts'
@@ -35,20 +39,30 @@ import { workflowWire } from './wires/workflow/wire.ts'
 export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
   const log = pino({ level: config.logLevel })
   const crash = crashAt(config.crash)
+  let mcp: Mcp | undefined
+  // First: what is missing is told before anything is opened.
+  const agents = agentsOf(config, settings, clock, (servers) => mcp?.tools(servers) ?? noTools)
   const store = await openStore(config, { clock, log, crash })
   // Of this process alone: whoever comes after it must not be taken for it.
   const serverId = newId('server')
   const around = { store, serverId, clock, log }
   const { close: closeLinks, ...linked } = await openLinks(config, around)
-  const mcp = await openMcp(settings.mcp ?? {}, { log, clock })
-  const model = modelOf(config, settings, clock)
-  const guard = await openGuard(settings.guardrails ?? {}, { model, log })
+  mcp = await openMcp(settings.mcp ?? {}, { log, clock })
+  const guard = await openGuard(settings.guardrails ?? {}, { model: agents[0]!.model, log })
+  const providers = new Providers(clock, settings.providers)
+  const meter = callMeter(providers)
+  const calls = {
+    providers,
+    meter: meter.take,
+    ...pick(settings, ['retry', 'silence', 'sizes', 'prices', 'windows']),
+    ...(config.clientKeys && { keyHeader: clientKeyHeader }),
+  }
   const runtime = createRuntime({
     guard,
     store,
     ...linked,
     serverId,
-    agents: agentsOf(config, settings, clock, mcp),
+    agents,
     log,
     clock,
     crash,
@@ -58,7 +72,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     leaseTtl: config.leaseTtl,
     governor: config.governor,
     plainIds: config.apiKeys.size === 0,
-    ...(settings.retry && { retry: settings.retry }),
+    calls,
   })
   store.onDescribe?.((threadId, runIds) => readable(runtime, threadId, runIds))
 
@@ -71,6 +85,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     ...workflowWire({ runtime, basePaths, version: version() }),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
+  routes.push(metricsRoute(() => meter.text()))
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config
   const { fetch } = createServer({ routes, open, apiKeys, bodyLimit, origins, log })
@@ -101,7 +116,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
       await listener?.answered(Math.max(rest, goodbye))
       await runtime.stop(0)
       await served
-      await mcp.close()
+      await mcp?.close()
       await closeLinks()
       await store.close()
     },
@@ -111,12 +126,19 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
 /** Milliseconds for streams to end. */
 const goodbye = 200
 
-const modelOf = ({ demoDelay: delay }: Config, { model }: Settings, clock: Clock): Model =>
-  model ?? demoModel({ clock, delay })
+const noTools: readonly Tool[] = []
 
-function agentsOf(config: Config, settings: Settings, clock: Clock, mcp: Mcp): AgentEntry[] {
+function agentsOf(
+  config: Config,
+  settings: Settings,
+  clock: Clock,
+  mcpTools: Mcp['tools'],
+): AgentEntry[] {
   const { data } = config
-  const model = modelOf(config, settings, clock)
+  const around: Around = { clock, ...config }
+  const model = modelFor(settings.model ?? config.model ?? 'demo', around)
+  const standIn = settings.fallback ?? config.fallbackModel
+  const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
   const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
   const policy = [...(settings.policy ?? []), ...defaultPolicy]
@@ -126,13 +148,13 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, mcp: Mcp): A
     const entry: AgentSettings = 'agent' in one ? one : { agent: one }
     const own = entry.tools && toolsFrom(entry.tools)
     const { agent, mcp: servers = own && [] } = entry
-    const aliases = i === 0 ? { aliases: ['default'] } : {}
     return {
-      model: entry.model ?? model,
       agent,
+      model: entry.model === undefined ? model : modelFor(entry.model, around),
+      ...(entry.fallback === undefined ? fallback : { fallback: modelFor(entry.fallback, around) }),
       policy,
-      ...aliases,
-      tools: joined(own ?? tools, () => mcp.tools(servers)),
+      ...(i === 0 && { aliases: ['default'] }),
+      tools: joined(own ?? tools, () => mcpTools(servers)),
     }
   })
 }
@@ -147,6 +169,17 @@ function joined(own: readonly Tool[], others: () => readonly Tool[]): () => read
     last = now
     return all
   }
+}
+
+/** Brings a client's own key; what is called a key is never written down. */
+const clientKeyHeader = 'x-model-api-key'
+
+function pick<T extends object, K extends keyof T>(
+  from: T,
+  keys: readonly K[],
+): Partial<Pick<T, K>> {
+  const given = keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]])
+  return Object.fromEntries(given) as Partial<Pick<T, K>>
 }
 
 function version(): string {

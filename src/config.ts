@@ -2,6 +2,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import type { Caller } from './core/runtime.ts'
+import { ConfigError } from './lib/config-error.ts'
+import type { Access } from './models/maker.ts'
+
+export { ConfigError }
 
 /** Everything the environment may say, read here and nowhere else. */
 export interface Config {
@@ -27,6 +31,13 @@ export interface Config {
   /** How long what it is doing may take to come to an end. */
   drain: number
   demoDelay: number
+  /** `openai/gpt-5` and the like; the configuration file may name others. */
+  model: string | undefined
+  fallbackModel: string | undefined
+  access: Readonly<Record<'openai' | 'anthropic' | 'google', Access>>
+  openaiApi: 'chat' | 'responses'
+  /** Clients may bring the key for the model of their runs. */
+  clientKeys: boolean
   origins: ReadonlySet<string>
   basePath: string
   aguiBusy: 'reject' | 'queue'
@@ -50,6 +61,11 @@ const whole = (fallback: number, least = 0) => z.coerce.number().int().min(least
 /** Absent means no limit: a default would be one. */
 const limit = z.coerce.number().int().min(1).optional()
 const onOff = (fallback: 'on' | 'off') => z.enum(['on', 'off']).default(fallback)
+
+const address = z
+  .string()
+  .regex(/^https?:\/\//, 'must look like https://host/v1')
+  .optional()
 
 const schema = z.object({
   PORT: whole(8000).refine((port) => port < 65_536, 'must be a port number'),
@@ -77,6 +93,18 @@ const schema = z.object({
   HANDRAIL_GRACE_MS: z.coerce.number().int().min(0).optional(),
   HANDRAIL_DRAIN_MS: whole(5_000),
   HANDRAIL_DEMO_DELAY_MS: whole(15),
+  HANDRAIL_MODEL: z.string().min(1).optional(),
+  HANDRAIL_FALLBACK_MODEL: z.string().min(1).optional(),
+  HANDRAIL_OPENAI_API: z.enum(['chat', 'responses']).default('responses'),
+  HANDRAIL_CLIENT_KEYS: onOff('off'),
+  OPENAI_API_KEY: z.string().optional(),
+  OPENAI_BASE_URL: address,
+  ANTHROPIC_API_KEY: z.string().optional(),
+  ANTHROPIC_BASE_URL: address,
+  GOOGLE_GENERATIVE_AI_API_KEY: z.string().optional(),
+  GEMINI_API_KEY: z.string().optional(),
+  GOOGLE_API_KEY: z.string().optional(),
+  GOOGLE_BASE_URL: address,
   HANDRAIL_SESSION_TTL: whole(3_600, 1),
   HANDRAIL_HEARTBEAT_MS: whole(15_000, 10),
   HANDRAIL_SEGMENT_BYTES: whole(16 * 1024 * 1024, 1_024),
@@ -95,8 +123,6 @@ const schema = z.object({
   HANDRAIL_ACTION_LIMIT: whole(10),
   HANDRAIL_CRASH: z.string().optional(),
 })
-
-export class ConfigError extends Error {}
 
 export function readConfig(env: Record<string, string | undefined>): Readonly<Config> {
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '')
@@ -134,6 +160,11 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     grace: read.HANDRAIL_GRACE_MS ?? (read.REDIS_URL === undefined ? 0 : 3_000),
     drain: read.HANDRAIL_DRAIN_MS,
     demoDelay: read.HANDRAIL_DEMO_DELAY_MS,
+    model: read.HANDRAIL_MODEL,
+    fallbackModel: read.HANDRAIL_FALLBACK_MODEL,
+    access: accessOf(read),
+    openaiApi: read.HANDRAIL_OPENAI_API,
+    clientKeys: read.HANDRAIL_CLIENT_KEYS === 'on',
     origins: new Set(read.HANDRAIL_CORS_ORIGINS.split(/[\s,]+/).filter(Boolean)),
     basePath: read.HANDRAIL_BASE_PATH,
     aguiBusy: read.HANDRAIL_AGUI_BUSY,
@@ -152,6 +183,19 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     },
     crash: read.HANDRAIL_CRASH,
   })
+}
+
+function accessOf(read: z.infer<typeof schema>): Config['access'] {
+  const access = (apiKey: string | undefined, baseUrl: string | undefined): Access => ({
+    ...(apiKey !== undefined && { apiKey }),
+    ...(baseUrl !== undefined && { baseUrl: baseUrl.replace(/\/+$/, '') }),
+  })
+  const google = read.GOOGLE_GENERATIVE_AI_API_KEY ?? read.GEMINI_API_KEY ?? read.GOOGLE_API_KEY
+  return {
+    openai: access(read.OPENAI_API_KEY, read.OPENAI_BASE_URL),
+    anthropic: access(read.ANTHROPIC_API_KEY, read.ANTHROPIC_BASE_URL),
+    google: access(google, read.GOOGLE_BASE_URL),
+  }
 }
 
 const databaseOf = (url: string, read: z.infer<typeof schema>) => ({

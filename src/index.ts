@@ -20,7 +20,25 @@ export type { Bus, Cache, Queue, Slots, Store } from './core/store.ts'
 export { defineTool, type JsonInput, OutcomeUnknown, type Tool, type ToolUse } from './core/tool.ts'
 export type { Guardrails } from './guardrails/guardrails.ts'
 export type { GuardRule } from './guardrails/rules.ts'
+export { anthropic } from './models/anthropic.ts'
+export type { ModelChoice } from './models/choose.ts'
+export {
+  copilotkitAdapter,
+  type ServiceAdapter,
+  type ServiceAdapterOptions,
+} from './models/copilotkit-adapter.ts'
 export { demoModel } from './models/demo.ts'
+export { emptyModel } from './models/empty.ts'
+export { google } from './models/google.ts'
+export {
+  type Chain,
+  type ChainInput,
+  type LangChainOptions,
+  langchain,
+} from './models/langchain.ts'
+export type { ModelMaker, ProviderOptions } from './models/maker.ts'
+export { type OpenAiOptions, openai } from './models/openai.ts'
+export { openaiCompatible } from './models/openai-compatible.ts'
 export { localQueue } from './queue/local/queue.ts'
 export { localSlots } from './queue/local/slots.ts'
 export { defineConfig, type Settings } from './settings.ts'

@@ -3,11 +3,15 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ConfigError } from './config.ts'
 import type { Agent } from './core/agent.ts'
-import type { Model } from './core/model.ts'
 import type { PolicyRule } from './core/policy.ts'
+import type { ProviderRules } from './core/providers.ts'
 import type { RetryRule } from './core/retry.ts'
 import { isZod, type JsonInput, type Tool } from './core/tool.ts'
+import type { Prices } from './core/usage.ts'
+import type { Silence } from './core/watch.ts'
+import type { Sizes } from './core/writing.ts'
 import type { Guardrails } from './guardrails/guardrails.ts'
+import type { ModelChoice } from './models/choose.ts'
 import { type Action, actionTool } from './tools/actions.ts'
 import { namedTools, type ToolList } from './tools/define.ts'
 import type { McpServer } from './tools/mcp/servers.ts'
@@ -16,8 +20,10 @@ import type { McpServer } from './tools/mcp/servers.ts'
 export interface Settings {
   /** Replaces the built-in agent; the first one is also `default`. */
   agents?: readonly (Agent | AgentSettings)[]
-  /** The model of agents that name none. */
-  model?: Model
+  /** The model of agents that name none: `openai/gpt-5`, `openai({ ... })`, or a model of your own. */
+  model?: ModelChoice
+  /** Asked when that one does not answer. */
+  fallback?: ModelChoice
   /** Added to the built-in tools, or in their place with `builtIns: false`. */
   tools?: ToolList
   /** Server actions as CopilotKit's runtime takes them. */
@@ -30,11 +36,21 @@ export interface Settings {
   retry?: Partial<RetryRule>
   /** What may be said, shown and done. */
   guardrails?: Guardrails
+  /** Limits of one provider on this server, and when it counts as dead. */
+  providers?: Partial<ProviderRules>
+  /** How long a model may be silent, and how much it may write. */
+  silence?: Partial<Silence>
+  sizes?: Partial<Sizes>
+  /** Money per million tokens, by the name of the model. */
+  prices?: Prices
+  /** Tokens that a model takes, by its name, where we do not know or know better. */
+  windows?: Readonly<Record<string, number>>
 }
 
 export interface AgentSettings {
   agent: Agent
-  model?: Model
+  model?: ModelChoice
+  fallback?: ModelChoice
   /** In place of those that all agents have. */
   tools?: ToolList
   /** The MCP servers whose tools it has. Default: all, or none for an agent with tools of its own. */

@@ -1,11 +1,15 @@
+import type { Clock } from '../lib/clock.ts'
 import type { Agent } from './agent.ts'
 import type { AgentSetup } from './context.ts'
 import { RuntimeError } from './errors.ts'
 import { type Guard, guardedModel } from './guard.ts'
 import type { Model } from './model.ts'
+import type { CallRules } from './model-calls.ts'
 import { defaultPolicy, type PolicyRule } from './policy.ts'
-import { defaultRetry, type RetryRule } from './retry.ts'
+import { Providers } from './providers.ts'
+import { defaultRetry } from './retry.ts'
 import type { Tool } from './tool.ts'
+import { defaultSilence } from './watch.ts'
 
 /** An agent with what it may use. */
 export interface AgentEntry {
@@ -13,13 +17,14 @@ export interface AgentEntry {
   /** Also found under these names. */
   aliases?: string[]
   model: Model
+  fallback?: Model
   /** A function where they come and go: it is asked for each step. */
   tools?: readonly Tool[] | (() => readonly Tool[])
   policy?: readonly PolicyRule[]
 }
 
 /** An agent that is gone from the configuration: its runs end, and say why. */
-export function absent(name: string): AgentSetup {
+export function absent(name: string, rules: CallRules): AgentSetup {
   const run = () => missing(name)
   const evidence = async () => undefined
   const toolbox = { agent: name, tools: () => new Map(), policy: [], parallel: 1, evidence }
@@ -27,14 +32,32 @@ export function absent(name: string): AgentSetup {
     agent: { name, run },
     model: { name: 'none', stream: run },
     toolbox,
-    retry: defaultRetry,
+    rules,
+  }
+}
+
+/** What an operator may say of model calls; the rest is as it should be for most. */
+export type CallOptions = {
+  [Key in 'retry' | 'silence' | 'sizes']?: Partial<CallRules[Key]>
+} & Partial<Pick<CallRules, 'prices' | 'windows' | 'keyHeader' | 'meter' | 'providers'>>
+
+export function callRules(options: CallOptions, clock: Clock): CallRules {
+  const { retry, silence, sizes, ...rest } = options
+  return {
+    providers: rest.providers ?? new Providers(clock),
+    prices: {},
+    windows: {},
+    ...rest,
+    retry: { ...defaultRetry, ...retry },
+    silence: { ...defaultSilence, ...silence },
+    sizes: { input: 1_000_000, message: 4_000_000, ...sizes },
   }
 }
 
 interface SetupOptions {
   guard?: Guard
   agents: readonly AgentEntry[]
-  retry?: Partial<RetryRule>
+  rules: CallRules
   parallelCalls?: number
   spool?: { find(effectId: string): Promise<unknown> }
 }
@@ -42,11 +65,12 @@ interface SetupOptions {
 /** Every agent, under its name and its aliases, with what it works with. */
 export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
   const setups = new Map<string, AgentSetup>()
-  for (const { agent, aliases = [], model, tools = [], policy } of options.agents) {
+  for (const { agent, aliases = [], model, fallback, tools = [], policy } of options.agents) {
     const setup: AgentSetup = {
       agent,
       model: guardedModel(model, options.guard),
-      retry: { ...defaultRetry, ...options.retry },
+      ...(fallback && { fallback: guardedModel(fallback, options.guard) }),
+      rules: options.rules,
       toolbox: {
         agent: agent.name,
         tools: toolsByName(tools),

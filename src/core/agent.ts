@@ -9,6 +9,8 @@ import type { ModelParameters, ToolSpec } from './model.ts'
 export interface Agent {
   readonly name: string
   readonly description?: string
+  /** Running it again after it has thrown is worth trying: it is, in a new leg, after a while. */
+  readonly supportsRetry?: boolean
   run(ctx: AgentContext): AsyncIterable<AgentEvent>
 }
 

@@ -1,23 +1,25 @@
 import type { Agent, AgentContext, Question } from './agent.ts'
 import { type Toolbox, toolCaller } from './calls.ts'
 import type { Bench } from './effects.ts'
-import { modelCaller } from './effects.ts'
 import { type Answer, type Ask, draft } from './entries.ts'
 import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
+import { type CallRules, modelCaller } from './model-calls.ts'
 import { defaultAskTimeout } from './policy.ts'
-import type { RetryRule } from './retry.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
 
 export interface AgentSetup {
   agent: Agent
   model: Model
+  /** Asked when the model does not answer. */
+  fallback?: Model
   toolbox: Toolbox
-  retry: RetryRule
+  rules: CallRules
 }
 
 /** Everything an agent may touch during a leg, each of it behind the ledger. */
-export function contextOf({ model, toolbox, retry }: AgentSetup, bench: Bench): AgentContext {
+export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
+  const { model, fallback, toolbox, rules } = setup
   const { leg } = bench
   const clientTools = (leg.run.options.clientTools ?? []).map(
     ({ name, description = '', parameters = { type: 'object' } }): ToolSpec => {
@@ -38,7 +40,7 @@ export function contextOf({ model, toolbox, retry }: AgentSetup, bench: Bench): 
     },
     messages: () => bench.messages,
     state: () => leg.thread.state.states.get(leg.run.agent),
-    model: modelCaller(model, retry, bench),
+    model: modelCaller(fallback ? [model, fallback] : [model], rules, bench),
     call: toolCaller(toolbox, bench),
     ask: (question) => ask(question, bench),
   }

@@ -2,8 +2,10 @@ import type { Agent, AgentContext, AgentEvent } from './agent.ts'
 import type { Channel } from './channel.ts'
 import { endOf } from './ending.ts'
 import { type Draft, draft } from './entries.ts'
+import { toRuntimeError } from './errors.ts'
 import { type Leg, LegStop } from './leg.ts'
 import type { Message } from './messages.ts'
+import { pauseAfter, type RetryRule } from './retry.ts'
 
 /** Drives one leg: what the agent does goes into the journal, and the leg ends in one transition. */
 export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out: Out) {
@@ -23,7 +25,8 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out
     await Promise.race([listen(agent.run(ctx()), leg, out), stuck(leg, over.signal)])
     signal.throwIfAborted() // an agent may stop quietly
     await endOf(leg, channel)
-  } catch (error) {
+  } catch (thrown) {
+    const error = signal.aborted ? thrown : await worthAgain(thrown, leg, agent, out)
     await endOf(leg, channel, signal.aborted ? signal.reason : error)
   } finally {
     unlisten()
@@ -31,10 +34,35 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out
   }
 }
 
+/**
+ * What the leg ends with after its agent threw: the error, or, if the agent may be run again, the wish
+ * for a new leg, a while later. What failed at a provider was tried again there.
+ */
+async function worthAgain(thrown: unknown, leg: Leg, agent: Agent, out: Out): Promise<unknown> {
+  if (!agent.supportsRetry || thrown instanceof LegStop) return thrown
+  const { code, message } = toRuntimeError(thrown, 'agent_failed')
+  const tries = leg.run.agentRetries + 1
+  if (code !== 'agent_failed' || tries >= out.retry.attempts) return thrown
+  const inMs = pauseAfter({ code, retryable: true }, tries, out.retry, out.random()) ?? 0
+  const value = { attempt: tries + 1, inMs, code, message, agent: agent.name }
+  // All that was said is shown, or written; or the leg is not ours any more, or cancelled.
+  const stop = await out.channel.commit().catch((reason: unknown) => reason)
+  if (stop) return stop
+  const open = leg.thread.tail.pieces.filter(({ kind }) => kind !== 'output')
+  const ids = [...new Set(open.map(({ id, messageId = id }) => messageId))]
+  if (ids.length > 0) out.channel.write(draft('message.retracted', { ids, why: code }))
+  out.channel.write(draft('event', { name: 'retry', value }))
+  await leg.clock.sleep(inMs, leg.signal).catch(() => {}) // whoever stops it is heard
+  return new LegStop('again')
+}
+
 /** Where what an agent says goes: to the journal, and to what it is told that was said. */
 export interface Out {
   channel: Channel
   messages: Message[]
+  /** How an agent that may be is run again. */
+  retry: RetryRule
+  random: () => number
 }
 
 async function listen(events: AsyncIterable<AgentEvent>, { run }: Leg, { channel, messages }: Out) {

@@ -51,7 +51,7 @@ function ending(
   }
   // A leg that ends before its start is written is still queued.
   const running = as(rest.some((one) => one.kind === 'run.started') ? 'queued' : 'running')
-  if (stop === 'handover') {
+  if (stop === 'handover' || stop === 'again') {
     const drafts = [...open(), ...orphans(state, run), queueAgain(leg, 'handover')]
     return { drafts, expect: [running, ...sameAsks(state, run)] }
   }

@@ -27,11 +27,18 @@ export const runOptionsSchema = z.object({
   headers: z.record(z.string(), z.string()).optional(),
   /** The client's wishes for the model calls; what the operator fixed stays fixed. */
   parameters: parametersSchema.optional(),
+  /** The client brings its own key for the model; the key itself is never kept. */
+  clientKey: z.boolean().optional(),
 })
 
+/** What one call used, as far as its provider said; cached and reasoning tokens are among the others. */
 export const usageSchema = z.object({
   inputTokens: z.number().optional(),
   outputTokens: z.number().optional(),
+  cachedInputTokens: z.number().optional(),
+  reasoningTokens: z.number().optional(),
+  /** Money by the operator's price table, at the time of the call. */
+  cost: z.number().optional(),
 })
 
 export const askKinds = ['approval', 'budget', 'input', 'client_tool', 'in_doubt'] as const
@@ -150,7 +157,12 @@ export const bodies = {
     output: z.string().optional(),
     usage: usageSchema.optional(),
   }),
-  'effect.failed': z.object({ ...effect, error: failureSchema }),
+  'effect.failed': z.object({
+    ...effect,
+    error: failureSchema,
+    /** What was used before it failed: providers charge for that too. */
+    usage: usageSchema.optional(),
+  }),
   'effect.unknown': z.object({ ...effect }),
 
   'governor.set': z.object({
@@ -171,7 +183,7 @@ export const bodies = {
 
   /** A recorded request: the same key again gets `ref`, another digest is refused. */
   'key.used': z.object({ key: id, digest: z.string(), ref: z.string() }),
-  /** `step.started`, `step.finished`, `activity`, `retry`, or what an agent calls it. */
+  /** `step.started`, `step.finished`, `activity`, `retry`, `fallback`, `context`, or what an agent calls it. */
   event: z.object({ name: z.string(), value: json }),
 } as const
 

@@ -33,6 +33,7 @@ export const errors = {
   method_not_allowed: row('request', 405, false, 'This address does not take that method.'),
   host_not_allowed: row('access', 421, false, 'This server answers to loopback names only.'),
   unauthenticated: row('access', 401, false, 'Say who you are: send a valid API key.'),
+  forbidden: row('access', 403, false, 'This is not for you: ask an operator.'),
 
   thread_not_found: row('state', 404, false, 'There is no such chat.'),
   thread_exists: row('state', 409, false, 'A chat with this id exists already.'),
@@ -66,6 +67,14 @@ export const errors = {
   rate_limit: row('provider', 429, true, 'The model provider asks us to slow down.'),
   model_overloaded: row('provider', 503, true, 'The model provider is overloaded.'),
   stream_cut: row('provider', 502, true, 'The model stopped in the middle of its answer.'),
+  model_timeout: row('provider', 504, true, 'The model took too long to say anything.'),
+  model_busy: row('provider', 503, true, 'Too many calls wait for this model provider.'),
+  model_unavailable: row('provider', 503, true, 'The model provider has failed too often lately.'),
+  model_answer: row('provider', 502, true, 'The answer of the model could not be read.'),
+  answer_too_large: row('provider', 502, false, 'The model wrote more than a message may hold.'),
+  model_refused: row('provider', 422, false, 'The model provider declined to answer this.'),
+  context_too_long: row('provider', 413, false, 'The chat is too long for the model.'),
+  model_missing: row('agent', 501, false, 'This server has no model of its own, only agents.'),
   authentication: row('provider', 502, false, 'The model provider refused our key.'),
   model_request: row('provider', 502, false, 'The model provider refused the request.'),
   guardrail: row('request', 422, false, 'The message is not allowed by the rules of this chat.'),
@@ -84,6 +93,52 @@ export const errors = {
 } as const satisfies Record<string, Row>
 
 export type ErrorCode = keyof typeof errors
+
+/** The kinds that people and dashboards tell apart. */
+export type ErrorType =
+  | 'network'
+  | 'rate_limit'
+  | 'authentication'
+  | 'validation'
+  | 'agent_execution'
+  | 'overload'
+  | 'unknown'
+
+const typeOfCategory: Record<Row['category'], ErrorType> = {
+  request: 'validation',
+  state: 'validation',
+  access: 'authentication',
+  provider: 'unknown',
+  tool: 'agent_execution',
+  agent: 'agent_execution',
+  store: 'overload',
+  internal: 'unknown',
+}
+
+const typeOfCode: Partial<Record<ErrorCode, ErrorType>> = {
+  network: 'network',
+  stream_cut: 'network',
+  model_timeout: 'network',
+  model_answer: 'network',
+  rate_limit: 'rate_limit',
+  authentication: 'authentication',
+  model_request: 'validation',
+  model_refused: 'validation',
+  context_too_long: 'validation',
+  answer_too_large: 'validation',
+  model_overloaded: 'overload',
+  model_busy: 'overload',
+  model_unavailable: 'overload',
+  overloaded: 'overload',
+  stopping: 'overload',
+}
+
+/** What kind of trouble a code is, whether trying again helps, and how bad that makes it. */
+export function classify(code: ErrorCode) {
+  const { category, retryable, sentence } = errors[code]
+  const type = typeOfCode[code] ?? typeOfCategory[category]
+  return { type, retryable, severity: retryable ? 'warning' : 'error', sentence } as const
+}
 
 export interface ErrorDetails {
   cause?: unknown

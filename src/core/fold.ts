@@ -1,6 +1,7 @@
 import type { Known } from './entries.ts'
 import { callsOf, type Message, textOf } from './messages.ts'
 import { emptyState, ended, type Run, type RunStatus, type ThreadState } from './state.ts'
+import { addUsage, lineOf } from './usage.ts'
 
 export function fold(threadId: string, entries: Iterable<Known>): ThreadState {
   const state = emptyState(threadId)
@@ -89,7 +90,7 @@ export function apply(state: ThreadState, entry: Known): void {
     case 'effect.done':
     case 'effect.failed':
     case 'effect.unknown':
-      settled(state, entry)
+      settled(state, entry, run)
       return
     case 'governor.set': {
       const { isHitlEnabled, actionLimit, resetCounter } = entry.body
@@ -134,6 +135,7 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
   run.status = 'queued'
   run.steps = []
   run.legId = legId
+  run.legs = why === 'recover' || why === 'handover' ? [...run.legs, legId] : [legId]
   run.queued = { at: entry.at, fence: entry.fence }
   run.endedAt = null
   run.endSeq = null
@@ -159,6 +161,10 @@ function newRun(runId: string, entry: Known): Run {
     options: {},
     legId: '',
     leg: 0,
+    legs: [],
+    usage: [],
+    failedCalls: 0,
+    agentRetries: 0,
     queued: { at: entry.at, fence: entry.fence },
     firstSeq: entry.seq,
     recoveries: 0,
@@ -219,6 +225,8 @@ function happened(state: ThreadState, entry: Known<'event'>, run: Run | undefine
     const first = state.activities.get(id)
     state.activities.set(id, { id, type, content, runId, seq: first?.seq ?? seq })
   }
+  if (name === 'context' && typeof said.from === 'string') state.cuts.push(said.from)
+  if (run && name === 'retry' && typeof said.agent === 'string') run.agentRetries++
   if (name === 'guardrail' && entry.actor.type !== 'agent') {
     const { messageId, rule = '', reason = '' } = said
     if (typeof messageId !== 'string') return
@@ -249,6 +257,7 @@ function intended(state: ThreadState, entry: Known<'effect.intended'>, run: Run 
     usage: undefined,
   })
   if (effect === 'tool') return
+  if (run) lineOf(run.usage, entry.legId ?? '', entry.body.name).calls++
   state.governor.actionCounter++
   state.governor.total++
 }
@@ -256,7 +265,11 @@ function intended(state: ThreadState, entry: Known<'effect.intended'>, run: Run 
 function settled(
   state: ThreadState,
   entry: Known<'effect.done' | 'effect.failed' | 'effect.unknown'>,
+  run: Run | undefined,
 ): void {
+  if (entry.kind === 'effect.failed' && entry.body.effect === 'model' && run) run.failedCalls++
+  if (entry.kind !== 'effect.unknown' && entry.body.usage && run)
+    addUsage(lineOf(run.usage, entry.legId ?? '', entry.body.name), entry.body.usage)
   const record = state.effects.get(entry.body.effectId)
   if (!record) return
   if (entry.kind === 'effect.unknown') record.state = 'unknown'

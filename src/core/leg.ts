@@ -5,9 +5,9 @@ import { RuntimeError } from './errors.ts'
 import type { Run } from './state.ts'
 import type { Thread } from './thread.ts'
 
-/** Why a leg stops before its agent is done. An ask that waits is `parked`. */
+/** Why a leg stops before its agent is done. An ask that waits is `parked`; `again`: its agent failed. */
 export class LegStop extends Error {
-  readonly why: 'parked' | 'cancelled' | 'lost' | 'handover'
+  readonly why: 'parked' | 'cancelled' | 'lost' | 'handover' | 'again'
   constructor(why: LegStop['why']) {
     super(`leg ${why}`)
     this.name = 'LegStop'

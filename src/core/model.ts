@@ -9,11 +9,15 @@ export interface Model {
   readonly name: string
   /** Media types it reads besides text, `image/*` for all of a kind. */
   readonly accepts?: readonly string[]
+  /** Tokens that a request and its answer may have together, where it is known. */
+  readonly window?: number
+  /** Whose limits and outages it shares; without it, only its own. */
+  readonly provider?: string
   /**
    * Streams one answer. Throws a `RuntimeError` of the provider category for what providers do;
    * when the signal fires it ends or throws, soon, and what it throws then does not matter.
    */
-  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>
+  stream(request: ModelRequest, signal: AbortSignal, use?: ModelUse): AsyncIterable<ModelEvent>
 }
 
 /** Before anything is recorded: a model that cannot read what is sent must not be asked to. */
@@ -28,10 +32,17 @@ export function refuseMedia(messages: readonly Message[], { name, accepts = [] }
   }
 }
 
-const covers = (accepted: string, given: string): boolean =>
+/** Whether one that accepts `image/*` or the like takes this type. */
+export const covers = (accepted: string, given: string): boolean =>
   accepted === '*/*' ||
   accepted === given ||
   (accepted.endsWith('/*') && given.startsWith(accepted.slice(0, -1)))
+
+/** What a call brings besides its request; no part of any record. */
+export interface ModelUse {
+  /** The client's own key, for this call alone. */
+  apiKey?: string
+}
 
 export interface ModelRequest {
   /** Instructions, the operator's first. */
@@ -62,9 +73,11 @@ export interface ToolSpec {
 }
 
 export type ModelEvent =
-  | { type: 'text'; text: string }
-  | { type: 'reasoning'; text: string }
+  /** `part` tells parts of one kind apart; `meta` is kept with the part and given back to the model. */
+  | { type: 'text' | 'reasoning'; text: string; part?: string; meta?: Record<string, unknown> }
   /** A piece of a call's input while it is being written; `call` follows with the whole. */
   | { type: 'input'; callId: string; name: string; text: string }
   | { type: 'call'; callId: string; name: string; input: string; meta?: Record<string, unknown> }
   | { type: 'usage'; usage: Usage }
+  /** Something about the whole message, kept with it. */
+  | { type: 'meta'; meta: Record<string, unknown> }

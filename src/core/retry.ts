@@ -7,6 +7,8 @@ export interface RetryRule {
   first: number
   factor: number
   most: number
+  /** Failed calls in one run after which none is tried again. */
+  perRun: number
   /** After a rate limit that does not say how long. */
   rateLimit: number
 }
@@ -16,11 +18,14 @@ export const defaultRetry: RetryRule = {
   first: 1_000,
   factor: 2,
   most: 60_000,
+  perRun: 20,
   rateLimit: 60_000,
 }
 
+type Failed = Pick<RuntimeError, 'code' | 'retryable'> & Partial<Pick<RuntimeError, 'retryAfter'>>
+
 /** Milliseconds to wait after this failed attempt, or undefined when trying again is no use. */
-export function pauseAfter(error: RuntimeError, attempt: number, rule: RetryRule, random: number) {
+export function pauseAfter(error: Failed, attempt: number, rule: RetryRule, random: number) {
   if (!error.retryable || attempt >= rule.attempts) return undefined
   if (error.retryAfter !== undefined) return Math.min(error.retryAfter * 1_000, rule.most)
   if (error.code === 'rate_limit') return rule.rateLimit

@@ -2,7 +2,15 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { newId as freshId, type NewId } from '../lib/ids.ts'
 import { sharedAbort } from '../lib/signal.ts'
 import { admit } from './admit.ts'
-import { type AgentEntry, absent, agentSetups, missing, toolsOf } from './agent-setups.ts'
+import {
+  type AgentEntry,
+  absent,
+  agentSetups,
+  type CallOptions,
+  callRules,
+  missing,
+  toolsOf,
+} from './agent-setups.ts'
 import { type Answering, answer } from './asks.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
@@ -12,7 +20,6 @@ import type { ClientRules, Guard } from './guard.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
-import type { RetryRule } from './retry.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
@@ -21,6 +28,7 @@ import type { Cache, ThreadName, ThreadRow } from './store.ts'
 import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
+import { watched } from './watch.ts'
 import { type Log, Worker } from './worker.ts'
 
 export interface RuntimeOptions {
@@ -36,7 +44,8 @@ export interface RuntimeOptions {
   /** What may be said, shown and done. */
   guard?: Guard
   serverId?: string
-  retry?: Partial<RetryRule>
+  /** How models are called. */
+  calls?: CallOptions
   /** Legs driven at once by this server, and calls of one step made at once. */
   maxLegs?: number
   /** Keeps what is made of threads, for this many milliseconds. */
@@ -91,7 +100,8 @@ export function createRuntime(options: RuntimeOptions) {
   const leaving = sharedAbort()
   const closing = sharedAbort()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
-  const setups = agentSetups(options)
+  const rules = callRules(options.calls ?? {}, clock)
+  const setups = agentSetups({ ...options, rules })
   const secrets = new RunSecrets()
   const allTools = () =>
     new Map(options.agents.flatMap((one) => toolsOf(one).map((tool) => [tool.name, tool] as const)))
@@ -107,7 +117,7 @@ export function createRuntime(options: RuntimeOptions) {
     leaving: leaving.signal,
     closing: closing.signal,
     secrets,
-    agent: (name) => setups.get(name) ?? absent(name),
+    agent: (name) => setups.get(name) ?? absent(name, rules),
     open: (threadId) => threads.warm(threadId),
     ring: (threadId, at) => (at === undefined ? ring(threadId) : queue.ringAt(threadId, at)),
     log,
@@ -222,9 +232,10 @@ export function createRuntime(options: RuntimeOptions) {
     async start(caller: Caller, clientId: string, request: StartRequest) {
       if (closing.signal.aborted) throw new RuntimeError('stopping', undefined, { retryAfter: 2 })
       const agent = agentName(request.agent)
-      const { whenBusy = 'reject', agent: _, rules, ...rest } = request
+      const { whenBusy = 'reject', agent: _, rules: client, ...rest } = request
       const brought = request.options && splitSecrets(request.options)
-      if (brought) rest.options = brought.options
+      const key = rules.keyHeader && request.options?.headers?.[rules.keyHeader]
+      if (brought) rest.options = { ...brought.options, ...(key && { clientKey: true }) }
       refuseMedia(
         [...(request.imported ?? []), ...request.messages],
         (setups.get(agent) ?? missing(agent)).model,
@@ -234,7 +245,7 @@ export function createRuntime(options: RuntimeOptions) {
         const actor = actorOf(caller)
         const { key, messages, imported = [] } = rest
         const known = key !== undefined && thread.state.keys.has(key.key)
-        const said = { messages, imported, actor, ...(rules && { client: rules }) }
+        const said = { messages, imported, actor, ...(client && { client }) }
         const made = { creation: creation({ name, agent, governor }) }
         if (options.guard && !known)
           Object.assign(rest, await admit(thread, options.guard, { ...said, ...made }, newId))
@@ -290,9 +301,10 @@ export function createRuntime(options: RuntimeOptions) {
       return status
     },
 
-    async retry(caller: Caller, clientId: string, runId: string) {
+    async retry(caller: Caller, clientId: string, runId: string, options: RunOptions = {}) {
       const thread = await upToDate(caller, clientId)
       await retry(thread, runId, newId, actorOf(caller))
+      secrets.keep(thread, runId, splitSecrets(options).secrets)
       ringHere(thread)
       return thread
     },
@@ -341,8 +353,10 @@ export function createRuntime(options: RuntimeOptions) {
       const { model } = setups.get(agent) ?? missing(agent)
       const last = request.messages.findLast(({ role }) => role === 'user')
       if (last) await refuseInput(last, request.messages)
+      const late = new AbortController()
+      const events = model.stream(request, AbortSignal.any([signal, late.signal]))
       try {
-        yield* model.stream(request, signal)
+        yield* watched(events, rules.silence, clock, () => late.abort())
       } catch (error) {
         if (!signal.aborted) log.warn({ agent, err: error }, 'a call outside of threads failed')
         throw error

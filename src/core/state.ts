@@ -1,5 +1,6 @@
 import type { Actor, Answer, Ask, Body, Failure, RunOptions, Usage } from './entries.ts'
 import type { Message } from './messages.ts'
+import type { UsageLine } from './usage.ts'
 
 /** State is a fold of the journal: the same entries always give the same state. */
 export interface ThreadState {
@@ -35,6 +36,8 @@ export interface ThreadState {
   refused: Map<string, { rule: string; reason: string }>
   /** What agents show besides messages: progress, plans, search results. */
   activities: Map<string, Activity>
+  /** Messages that histories too long for a model begin with, in the order they were chosen. */
+  cuts: string[]
 }
 
 export interface Activity {
@@ -64,6 +67,13 @@ export interface Run {
   options: RunOptions
   legId: string
   leg: number
+  /** The legs since it was last asked for or answered; the last is `legId`. */
+  legs: string[]
+  usage: UsageLine[]
+  /** Model calls of it that failed. */
+  failedCalls: number
+  /** Times that its agent failed and was run again. */
+  agentRetries: number
   /** When its leg was queued, and by which driver; 0 for a command. */
   queued: { at: number; fence: number }
   /** Seq of the entry that queued it. */
@@ -156,5 +166,6 @@ export function emptyState(threadId: string): ThreadState {
     keys: new Map(),
     refused: new Map(),
     activities: new Map(),
+    cuts: [],
   }
 }

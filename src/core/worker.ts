@@ -253,7 +253,8 @@ export class Worker {
     if (driving) driving.leg = leg
     log.info(about, 'leg begins')
     const setup = this.#setup.agent(run.agent)
-    await drive(leg, setup.agent, () => contextOf(setup, bench), bench)
+    const { retry } = setup.rules
+    await drive(leg, setup.agent, () => contextOf(setup, bench), { ...bench, retry })
     log.info({ ...about, status: run.status }, 'leg ends')
     // Neither begun nor ended by us: another driver has the thread.
     return run.legId !== legId || (run.status !== 'running' && run.status !== 'queued')

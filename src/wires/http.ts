@@ -187,6 +187,12 @@ export function forwardedHeaders(request: Request): Record<string, string> {
   return headers
 }
 
+/** The same as options of a run, if there are any. */
+export function headerOptions(request: Request): { options?: { headers: Record<string, string> } } {
+  const headers = forwardedHeaders(request)
+  return Object.keys(headers).length > 0 ? { options: { headers } } : {}
+}
+
 const ours = /^x-(api-key|copilot|forwarded|real-ip|request-id|requested-with)/
 
 export function json(value: unknown, status = 200, headers: Record<string, string> = {}) {

@@ -102,7 +102,7 @@ describe('cancel (seed 5.3)', () => {
     expect(before.at(-1)?.kind).toBe('run.cancelled')
 
     inside.open()
-    await server.recorded('c', 'effect.done')
+    await expect.poll(async () => (await server.journal('c')).length).toBe(before.length + 1)
     await (await server.start('d', 'x')).rest()
     const after = (await server.journal('c')).slice(before.length)
     expect(after).toMatchObject([{ kind: 'effect.done', body: { output: 'at last' } }])

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
 import { toolLoop } from '../../src/agents/tool-loop/agent.ts'
 import { redisBus } from '../../src/bus/redis/bus.ts'
+import type { Model } from '../../src/core/model.ts'
 import { defaultPolicy } from '../../src/core/policy.ts'
 import { createRuntime } from '../../src/core/runtime.ts'
 import type { Store } from '../../src/core/store.ts'
@@ -49,7 +50,7 @@ export async function cluster(
       agents: [
         {
           agent: toolLoop({ name: 'assistant' }),
-          model: settings.model!,
+          model: settings.model as Model,
           tools: toolsFrom(settings.tools ?? []),
           policy: defaultPolicy,
         },

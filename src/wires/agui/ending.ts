@@ -17,12 +17,13 @@ export function finishOf(
 ): { list: boolean; last: string[] } {
   if (entry?.kind === 'run.failed') {
     const { code, message } = entry.body.error
-    return { list: false, last: [event('RUN_ERROR', { message, code })] }
+    const usage = usageOf(state.runs.get(runId)!)
+    return { list: false, last: [event('RUN_ERROR', { message, code, ...usage })] }
   }
   const run = state.runs.get(runId)
   const finished = (more: object): string => {
     const { threadId, runId } = to
-    return event('RUN_FINISHED', { threadId, runId, ...more, ...(run && usageOf(state, run)) })
+    return event('RUN_FINISHED', { threadId, runId, ...more, ...(run && usageOf(run)) })
   }
   if (entry?.kind === 'run.cancelled') {
     const outcome = to.protocol === '1' ? { outcome: { type: 'cancelled' } } : {}

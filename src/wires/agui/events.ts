@@ -1,5 +1,6 @@
 import type { Piece } from '../../core/agent.ts'
-import type { Run, ThreadState } from '../../core/state.ts'
+import type { Usage } from '../../core/entries.ts'
+import type { Run } from '../../core/state.ts'
 import { reasoningId } from './messages.ts'
 
 /** AG-UI's events, as JSON text. */
@@ -46,17 +47,24 @@ export function endOf(kind: Piece['kind'], id: string): string[] {
   ]
 }
 
-/** What a run has used of each model, as far as providers said. */
-export function usageOf(state: ThreadState, run: Run): { usage?: object[] } {
-  const used = new Map<string, { model: string; inputTokens: number; outputTokens: number }>()
-  for (const effectId of run.effectIds) {
-    const record = state.effects.get(effectId)
-    if (record?.intent.effect !== 'model' || !record.usage) continue
-    const model = record.intent.name
-    const sum = used.get(model) ?? { model, inputTokens: 0, outputTokens: 0 }
-    sum.inputTokens += record.usage.inputTokens ?? 0
-    sum.outputTokens += record.usage.outputTokens ?? 0
-    used.set(model, sum)
+/** What the legs that answer this request used of each model, as far as providers said. */
+export function usageOf({ usage: lines, legs }: Run): { usage?: object[] } {
+  const used = new Map<string, UsageJson>()
+  for (const { legId, model: name, ...line } of lines) {
+    if (!legs.includes(legId) || line.inputTokens === undefined) continue
+    const [provider, ...rest] = name.split('/')
+    const model = rest.length > 0 ? { provider, model: rest.join('/') } : { model: name }
+    const sum: UsageJson = used.get(name) ?? { ...model, inputTokens: 0, outputTokens: 0 }
+    for (const key of [
+      'inputTokens',
+      'outputTokens',
+      'cachedInputTokens',
+      'reasoningTokens',
+    ] as const)
+      if (line[key] !== undefined) sum[key] = (sum[key] ?? 0) + line[key]
+    used.set(name, sum)
   }
   return used.size > 0 ? { usage: [...used.values()] } : {}
 }
+
+type UsageJson = { provider?: string; model: string } & Omit<Usage, 'cost'>

@@ -236,7 +236,7 @@ export class Telling {
       const { where, rule, reason } = said
       return [custom('handrail:guardrail', { where, rule, reason })]
     }
-    return [custom(name === 'retry' ? 'handrail:retry' : name, value ?? null)]
+    return [custom(ours.has(name) ? `handrail:${name}` : name, value ?? null)]
   }
 
   /** A finished message: what was not sent of it yet, and its end. */
@@ -261,6 +261,9 @@ export class Telling {
     return events
   }
 }
+
+/** Events of the runtime itself; others are named by agents. */
+const ours = new Set(['retry', 'fallback', 'context'])
 
 const isFilled = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length > 0

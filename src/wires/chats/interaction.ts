@@ -4,6 +4,7 @@ import { validHistory } from '../../core/history.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
 import { ended } from '../../core/state.ts'
+import { totalOf, type UsageLine } from '../../core/usage.ts'
 
 /** The chats wire's words for what the journal holds. Built when read, kept nowhere. */
 export type AgentEventJson =
@@ -68,6 +69,7 @@ export function interactionJson(state: ThreadState, run: Run, current: boolean, 
       ended(run) && !stateless ? { messages: openAiMessages(messagesOf(state, run.runId)) } : null,
     ...(ended(run) && stateless && { final_agent_state_omitted: true }),
     ...(run.error && { error: run.error }),
+    ...usageJson(run.usage),
     created_at: isoTime(run.createdAt),
     completed_at: run.endedAt === null ? null : isoTime(run.endedAt),
   }
@@ -195,7 +197,25 @@ export function chatJson(
       interactionJson(state, run, current.has(run.runId), stateless.has(run)),
     ),
     ...(more && { before: runs[0]?.runId }),
+    ...usageJson([...state.runs.values()].flatMap(({ usage }) => usage)),
     created_at: isoTime(state.createdAt),
+  }
+}
+
+/** What was used, of all branches, every attempt counted; nothing where no model was called. */
+export function usageJson(lines: readonly UsageLine[]): { usage?: object } {
+  if (lines.length === 0) return {}
+  const { calls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens, cost } =
+    totalOf(lines)
+  return {
+    usage: {
+      calls,
+      input_tokens: inputTokens ?? 0,
+      output_tokens: outputTokens ?? 0,
+      ...(cachedInputTokens !== undefined && { cached_input_tokens: cachedInputTokens }),
+      ...(reasoningTokens !== undefined && { reasoning_tokens: reasoningTokens }),
+      ...(cost !== undefined && { cost }),
+    },
   }
 }
 

@@ -79,7 +79,7 @@ function framesOf(entry: Known, chatId: string): Frame[] {
       return [frame(approved ? 'approved' : 'rejected', about)]
     }
     case 'event':
-      return entry.body.name === 'retry' ? [frame('retrying', entry.body.value as object)] : []
+      return told[entry.body.name]?.(entry.body.value as object) ?? []
     case 'run.completed':
       return [complete(interaction_id, 'COMPLETED')]
     case 'run.failed': {
@@ -95,6 +95,13 @@ function framesOf(entry: Known, chatId: string): Frame[] {
     default:
       return []
   }
+}
+
+/** Events that a person who waits wants to know of. */
+const told: Record<string, (value: object) => Frame[]> = {
+  retry: (value) => [frame('retrying', value)],
+  fallback: (value) => [frame('fallback', value)],
+  context: (value) => [frame('context_shortened', value)],
 }
 
 const complete = (interaction_id: string | undefined, status: string) =>

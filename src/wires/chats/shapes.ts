@@ -77,6 +77,15 @@ const agentEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('THINKING'), content: z.string() }),
   z.object({ type: z.literal('ANSWER'), content: z.string() }),
 ])
+const usage = z.object({
+  calls: z.number(),
+  input_tokens: z.number(),
+  output_tokens: z.number(),
+  cached_input_tokens: z.number().optional(),
+  reasoning_tokens: z.number().optional(),
+  /** In the money of the operator's price table. */
+  cost: z.number().optional(),
+})
 export const interaction = z.object({
   id: z.string(),
   status,
@@ -89,11 +98,13 @@ export const interaction = z.object({
   superseded: z.boolean().optional(),
   parent_id: z.string().nullable().optional(),
   final_agent_state_omitted: z.boolean().optional(),
+  usage: usage.optional(),
 })
 export const chat = z.object({
   id: z.string(),
   title: z.string().nullable(),
   interactions: z.array(interaction),
+  usage: usage.optional(),
   created_at: z.string(),
 })
 export const problem = z.object({
@@ -157,4 +168,10 @@ const summary = z.object({
   updated_at: z.string(),
 })
 const list = z.object({ chats: z.array(summary), next_cursor: z.string().nullable() })
+const used = z.object({
+  usage: usage.optional(),
+  chats: z.array(z.object({ id: z.string(), usage: usage.optional() })),
+  next_cursor: z.string().nullable(),
+})
+export const usageResponses = { 200: { description: 'One page', schema: used }, ...problems }
 export const listResponses = { 200: { description: 'One page', schema: list }, ...problems }

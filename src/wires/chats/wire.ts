@@ -5,8 +5,9 @@ import { userText } from '../../core/messages.ts'
 import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
 import type { AskRecord, Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
+import type { UsageLine } from '../../core/usage.ts'
 import { digestOf } from '../../lib/canonical.ts'
-import { json, type Route, route } from '../http.ts'
+import { headerOptions, json, type Route, route } from '../http.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
 import {
   chatJson,
@@ -15,6 +16,7 @@ import {
   interactionJson,
   isoTime,
   statusOf,
+  usageJson,
 } from './interaction.ts'
 import { interactionView } from './projection.ts'
 import * as shapes from './shapes.ts'
@@ -59,7 +61,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
     const last = request.headers.get('last-event-id')
     const cursor = last ? parseCursor(last, 'header.last-event-id') : undefined
     const { thread, runId } = await runtime
-      .start(caller, chatId, { ...start, ...(whenBusy && { whenBusy }) })
+      .start(caller, chatId, { ...start, ...headerOptions(request), ...(whenBusy && { whenBusy }) })
       .catch(namingInteraction)
     const run = thread.state.runs.get(runId)!
     const left =
@@ -141,7 +143,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
           decision: { ...decision, input: edited_input, value },
           named: { input: 'body.edited_input', value: 'body.answer' },
         }
-        const answering = { decisions: [said], ...(key && { key }) }
+        const answering = { decisions: [said], ...headerOptions(request), ...(key && { key }) }
         const { settled } = await runtime.answer(caller, params.chat_id, answering)
         const mine = key !== undefined && state.keys.get(key.key)?.ref === `ask:${approval_id}`
         const recorded = decisionJson(state.asks.get(approval_id)!)
@@ -176,11 +178,14 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       body: shapes.emptyBody,
       bodyOptional: true,
       responses: shapes.streamResponses,
-      async handle({ params, caller }) {
+      async handle({ params, caller, request }) {
         const { chat_id, interaction_id } = params
+        const { options } = headerOptions(request)
         const { state } = await find(caller, chat_id, interaction_id)
         const from = state.seq
-        const thread = await runtime.retry(caller, chat_id, interaction_id).catch(namingInteraction)
+        const thread = await runtime
+          .retry(caller, chat_id, interaction_id, options)
+          .catch(namingInteraction)
         return stream(thread, interaction_id, cursorAt(from))
       },
     }),
@@ -249,6 +254,30 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
           .list(caller, { limit, ...(cursor !== undefined && { cursor }) })
           .catch(namingCursor)
         return json({ chats: page.rows.map(chatSummary), next_cursor: page.next ?? null })
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/usage',
+      summary: 'What the chats of the caller used, newest first, in pages',
+      query: shapes.listQuery,
+      responses: shapes.usageResponses,
+      async handle({ query, caller }) {
+        const { limit = 50, cursor } = query
+        const page = await runtime
+          .list(caller, { limit, ...(cursor !== undefined && { cursor }) })
+          .catch(namingCursor)
+        const chats: { id: string; lines: UsageLine[] }[] = []
+        for (const { clientId: id } of page.rows) {
+          const thread = await runtime.find(caller, id) // it may have gone meanwhile
+          const runs = [...(thread?.state.runs.values() ?? [])]
+          chats.push({ id, lines: runs.flatMap(({ usage }) => usage) })
+        }
+        return json({
+          ...usageJson(chats.flatMap(({ lines }) => lines)),
+          chats: chats.map(({ id, lines }) => ({ id, ...usageJson(lines) })),
+          next_cursor: page.next ?? null,
+        })
       },
     }),
     route({

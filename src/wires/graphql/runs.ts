@@ -1,3 +1,4 @@
+import { messagesOf } from '../../core/branch.ts'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
 import type { ClientRules } from '../../core/guard.ts'
@@ -18,7 +19,13 @@ import { fullStop } from './making.ts'
 import { fromClient, idsIn, toClient } from './messages.ts'
 import { isOnce, once } from './once.ts'
 import { isBlocked, isUpToDate } from './seen.ts'
-import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
+import type {
+  AvailableAgents,
+  Extensions,
+  GenerateInput,
+  LoadAgentStateInput,
+  LoadedState,
+} from './shapes.ts'
 import { type StopRule, stops } from './stops.ts'
 import { told } from './stream.ts'
 import { type Listener, stateWithoutMessages, Telling } from './telling.ts'
@@ -134,13 +141,18 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const { caller, threadId } = one
     const lacks = () => !isUpToDate(thread.state, one.data, to, runId)
     const telling = new Telling(to, thread, runId, from.shared, lacks)
-    return answered(one, runId, (signal) => {
-      const left = () => {
-        if (!telling.over) stopping.left(caller, threadId, runId, thread.state.seq)
-      }
-      signal.addEventListener('abort', left, { once: true })
-      return told(thread, cursorAt(from.seq), telling, runtime.clock, signal)
-    })
+    return answered(
+      one,
+      runId,
+      (signal) => {
+        const left = () => {
+          if (!telling.over) stopping.left(caller, threadId, runId, thread.state.seq)
+        }
+        signal.addEventListener('abort', left, { once: true })
+        return told(thread, cursorAt(from.seq), telling, runtime.clock, signal)
+      },
+      thread.state,
+    )
   }
 
   const nothing = (one: Said, { endsInCall }: Listener): Generated =>
@@ -192,12 +204,15 @@ function startOf({ state }: Thread, runId: string): { seq: number; shared: unkno
   return { seq: firstSeq - 1, shared: before }
 }
 
+/** Service adapters keep what they need at their provider: a client is told it again. */
 function answered(
   { threadId, data }: Said,
   runId: string | null,
   events: Generated['events'],
+  state?: ThreadState,
 ): Generated {
-  const { openaiAssistantAPI } = data.extensions ?? {}
+  const kept = state ? messagesOf(state).findLast(({ meta }) => meta?.extensions)?.meta : undefined
+  const { openaiAssistantAPI } = { ...data.extensions, ...Object(kept?.extensions) } as Extensions
   const extensions = openaiAssistantAPI ? { openaiAssistantAPI } : null
   return { threadId, runId: data.runId ?? runId, extensions, events }
 }

@@ -1,0 +1,160 @@
+import type { Bench } from './effects.ts'
+import { draft, type Usage } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import type { Leg } from './leg.ts'
+import type { Message, Part } from './messages.ts'
+import type { ModelEvent } from './model.ts'
+
+/** Characters that the input of one call, and a whole message, may have. */
+export interface Sizes {
+  input: number
+  message: number
+}
+
+/** Pieces between two looks at the rest of the world: a model that never waits must not starve it. */
+const burst = 32
+
+/** The message that a model call is writing. */
+export class Writing {
+  #began = false
+  usage: Usage | undefined
+  readonly #messageId: string
+  readonly #bench: Bench
+  readonly #parts: Part[] = []
+  readonly #sizes: Sizes
+  #text: string[] = []
+  #open: 'text' | 'reasoning' | undefined
+  #part: string | undefined
+  #meta: Record<string, unknown> | undefined
+  #ofMessage: Record<string, unknown> | undefined
+  #count = 0
+  /** Characters in all, and of the inputs that are being written. */
+  #size = 0
+  readonly #inputs = new Map<string, number>()
+  readonly #halves = new Map<string, string>()
+
+  constructor(messageId: string, bench: Bench, sizes: Sizes) {
+    this.#messageId = messageId
+    this.#bench = bench
+    this.#sizes = sizes
+  }
+
+  /** Takes an event; gives a promise when the event loop should have its turn. */
+  take(event: ModelEvent): Promise<void> | undefined {
+    const id = this.#messageId
+    this.#began = true
+    switch (event.type) {
+      case 'text':
+      case 'reasoning':
+        if (event.text === '' && !event.meta) return
+        if (this.#open !== event.type || this.#part !== event.part) this.#close()
+        this.#open = event.type
+        this.#part = event.part
+        if (event.meta) this.#meta = { ...this.#meta, ...event.meta }
+        if (event.text === '') return
+        this.#grow(event.text.length)
+        this.#say(event.type, this.#whole('', event.text))
+        break
+      case 'input': {
+        const { callId, name } = event
+        const text = this.#whole(callId, event.text)
+        if (text === '') return
+        this.#grow(text.length)
+        this.#growInput(callId, (this.#inputs.get(callId) ?? 0) + text.length)
+        this.#bench.channel.piece({ kind: 'input', id: callId, messageId: id, name, text })
+        break
+      }
+      case 'call': {
+        const { callId, name, meta } = event
+        const input = event.input.toWellFormed()
+        if (!this.#inputs.has(callId)) this.#grow(input.length)
+        this.#growInput(callId, input.length)
+        this.#close()
+        this.#parts.push({ type: 'call', callId, name, input, ...(meta && { meta }) })
+        break
+      }
+      case 'usage':
+        this.usage = event.usage
+        break
+      case 'meta':
+        this.#ofMessage = { ...this.#ofMessage, ...event.meta }
+    }
+    if (++this.#count % burst > 0) return
+    this.#bench.crash('model.pieces')
+    return new Promise((resolve) => setImmediate(resolve))
+  }
+
+  finished(): Message {
+    this.#close()
+    const id = this.#messageId
+    const meta = this.#ofMessage && { meta: this.#ofMessage }
+    return { id, role: 'assistant', parts: withOwnIds(this.#parts, this.#bench.leg), ...meta }
+  }
+
+  /** What was shown before the stop, if it says anything. Calls are left out: they were not made. */
+  partial() {
+    this.#close()
+    const parts = this.#parts.filter((part) => part.type !== 'call' && !isMute(part))
+    const id = this.#messageId
+    if (parts.length === 0) return this.retraction('cancelled')
+    const message: Message = { id, role: 'assistant', parts, partial: true }
+    return [draft('message.added', { message, for: 'both' })]
+  }
+
+  retraction(why: string) {
+    return this.#began ? [draft('message.retracted', { ids: [this.#messageId], why })] : []
+  }
+
+  #close(): void {
+    const meta = this.#meta && { meta: this.#meta }
+    if (this.#open && this.#halves.delete('')) this.#say(this.#open, '\ufffd')
+    if (this.#open) this.#parts.push({ type: this.#open, text: this.#text.join(''), ...meta })
+    this.#open = undefined
+    this.#part = undefined
+    this.#meta = undefined
+    this.#text = []
+  }
+
+  #say(kind: 'text' | 'reasoning', text: string): void {
+    if (text === '') return
+    this.#text.push(text)
+    this.#bench.channel.piece({ kind, id: this.#messageId, text })
+  }
+
+  /** Providers cut where they like, also inside of a character: its first half waits for the other. */
+  #whole(of: string, text: string): string {
+    const all = (this.#halves.get(of) ?? '') + text
+    const last = all.charCodeAt(all.length - 1)
+    const half = last >= 0xd800 && last < 0xdc00 ? all.slice(-1) : ''
+    if (half === '') this.#halves.delete(of)
+    else this.#halves.set(of, half)
+    return all.slice(0, all.length - half.length).toWellFormed()
+  }
+
+  #grow(by: number): void {
+    this.#size += by
+    if (this.#size > this.#sizes.message) throw new RuntimeError('answer_too_large')
+  }
+
+  #growInput(callId: string, size: number): void {
+    this.#inputs.set(callId, size)
+    if (size <= this.#sizes.input) return
+    const told = `The model wrote more than ${this.#sizes.input} characters as the input of one call.`
+    throw new RuntimeError('answer_too_large', told)
+  }
+}
+
+const isMute = (part: Part): boolean => 'text' in part && part.text === ''
+
+/** Some providers use a call id again in a later message; on a thread each names one call. */
+function withOwnIds(parts: Part[], leg: Leg): Part[] {
+  const { calls } = leg.thread.state
+  const mine = new Set<string>()
+  return parts.map((part) => {
+    if (part.type !== 'call') return part
+    let { callId } = part
+    for (let n = 2; calls.has(callId) || mine.has(callId); n++) callId = `${part.callId}_${n}`
+    mine.add(callId)
+    return callId === part.callId ? part : { ...part, callId }
+  })
+}

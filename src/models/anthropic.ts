@@ -1,0 +1,23 @@
+import { aiSdkModel } from './ai-sdk/model.ts'
+import { common, keyOf, type ModelMaker, type ProviderOptions } from './maker.ts'
+import { keyMissing } from './openai.ts'
+
+export function anthropic(options: ProviderOptions): ModelMaker {
+  return (around) => {
+    const about = common('anthropic', options, ['image/*', 'application/pdf', 'text/plain'])
+    const given = around.access.anthropic
+    const own = keyOf(options, given, around, about.name, 'ANTHROPIC_API_KEY')
+    const baseURL = options.baseUrl ?? given.baseUrl
+    return aiSdkModel({
+      ...about,
+      dropsTools: true,
+      meta: { under: 'anthropic', fields: ['signature', 'redactedData'] },
+      ...(options.providerOptions && { providerOptions: options.providerOptions }),
+      async load(apiKey = own) {
+        if (apiKey === '') throw keyMissing(about.name)
+        const { createAnthropic } = await import('@ai-sdk/anthropic')
+        return createAnthropic({ apiKey, ...(baseURL !== undefined && { baseURL }) })(options.model)
+      },
+    })
+  }
+}

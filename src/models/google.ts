@@ -1,0 +1,25 @@
+import { aiSdkModel } from './ai-sdk/model.ts'
+import { common, keyOf, type ModelMaker, type ProviderOptions } from './maker.ts'
+import { keyMissing } from './openai.ts'
+
+const reads = ['image/*', 'audio/*', 'video/*', 'application/pdf', 'text/*']
+
+export function google(options: ProviderOptions): ModelMaker {
+  return (around) => {
+    const about = common('google', options, reads)
+    const given = around.access.google
+    const own = keyOf(options, given, around, about.name, 'GOOGLE_GENERATIVE_AI_API_KEY')
+    const baseURL = options.baseUrl ?? given.baseUrl
+    return aiSdkModel({
+      ...about,
+      meta: { under: 'google', fields: ['thoughtSignature'] },
+      ...(options.providerOptions && { providerOptions: options.providerOptions }),
+      async load(apiKey = own) {
+        if (apiKey === '') throw keyMissing(about.name)
+        const { createGoogleGenerativeAI } = await import('@ai-sdk/google')
+        const provider = createGoogleGenerativeAI({ apiKey, ...(baseURL && { baseURL }) })
+        return provider(options.model)
+      },
+    })
+  }
+}

@@ -1,0 +1,24 @@
+import { ConfigError } from '../lib/config-error.ts'
+import { aiSdkModel } from './ai-sdk/model.ts'
+import { common, type ModelMaker, type ProviderOptions } from './maker.ts'
+
+/** Any server that speaks OpenAI's chat API: Ollama, vLLM, LM Studio. It may need no key. */
+export function openaiCompatible(options: ProviderOptions): ModelMaker {
+  return ({ access: { openai: given } }) => {
+    const about = common('openai-compatible', options, ['image/*'])
+    const baseURL = options.baseUrl ?? given.baseUrl
+    if (baseURL === undefined) {
+      throw new ConfigError(
+        `The model ${about.name} needs an address: set OPENAI_BASE_URL, for example http://localhost:11434/v1.`,
+      )
+    }
+    return aiSdkModel({
+      ...about,
+      ...(options.providerOptions && { providerOptions: options.providerOptions }),
+      async load(apiKey = options.apiKey ?? given.apiKey ?? 'none') {
+        const { createOpenAI } = await import('@ai-sdk/openai')
+        return createOpenAI({ apiKey, baseURL }).chat(options.model)
+      },
+    })
+  }
+}
