@@ -17,17 +17,20 @@ import type { Spool } from './channel.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { ClientRules, Guard } from './guard.ts'
+import { idle } from './idle.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
+import { serve } from './serving.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus, ThreadState } from './state.ts'
 import type { Cache, ThreadName, ThreadRow } from './store.ts'
 import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
+import { view } from './view.ts'
 import { watched } from './watch.ts'
 import { type Log, Worker } from './worker.ts'
 
@@ -363,66 +366,28 @@ export function createRuntime(options: RuntimeOptions) {
       }
     },
 
-    /** What is made of the thread as it is now; while the thread stays as it is, a cache may hold it. */
+    /** What is made of the thread as it is now; a cache may hold it while nothing is added. */
     async view<T>(caller: Caller, clientId: string, make: (state: ThreadState) => T): Promise<T> {
-      const { cache } = options
-      const threadId = cache && (await store.locate(nameOf(caller, clientId)))
-      if (cache && threadId !== undefined) {
-        const kept = (await cache.get(threadId)) as { seq: number; value: T } | undefined
-        const since = kept && (await store.read(threadId, { after: kept.seq, limit: 1 }))
-        if (kept && since?.length === 0) return kept.value
-      }
-      const thread = await upToDate(caller, clientId)
-      const value = make(thread.state)
-      await cache?.set(
-        thread.threadId,
-        { seq: thread.state.seq, value },
-        options.viewTtl ?? 3_600_000,
-      )
-      return value
+      const { cache, viewTtl: ttl = 3_600_000 } = options
+      const open = () => upToDate(caller, clientId)
+      const threadId = await store.locate(nameOf(caller, clientId))
+      if (!cache || threadId === undefined) return make((await open()).state)
+      return await view({ store, cache, ttl }, threadId, open, make)
     },
 
     /** For files and inspectors: a thread by its key. */
     thread: (threadId: string) => threads.warm(threadId),
 
     /** Begins to drive. Resolves when `stop` is done. */
-    async serve(): Promise<void> {
-      const unlisten = bus.listen((threadId, seq) => {
-        const thread = threads.peek(threadId)
-        if (thread && seq === gone) forget(thread)
-        else if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
-      })
-      const served = queue.serve(async (threadId) => {
-        try {
-          const at = await worker.look(threadId)
-          if (at !== undefined) queue.ringAt(threadId, at)
-        } catch (error) {
-          log.warn({ threadId, err: error }, 'could not look at a thread')
-        }
-      }, leaving.signal)
-      const sweep = async () => {
-        const { threadIds } = await store.work(1_000)
-        for (const threadId of threadIds) ring(threadId) // here: what was forgotten may be so elsewhere too
-      }
-      const every = options.sweepEvery ?? Math.min(5_000, leaseTtl / 3)
-      for (let well = true; !leaving.signal.aborted; ) {
-        const failed = await sweep().then(
-          () => undefined,
-          (error: unknown) => ({ err: error }),
-        )
-        if (failed && well) log.warn(failed, 'sweep failed')
-        well = failed === undefined
-        // After an outage there is more to find than usual.
-        await clock.sleep(well ? every : Math.min(every, 1_000), leaving.signal).catch(() => {})
-      }
-      await served
-      // Until then readers are served, also of what is driven elsewhere by now.
-      await new Promise<void>((resolve) => {
-        if (closing.signal.aborted) resolve()
-        closing.signal.addEventListener('abort', () => resolve(), { once: true })
-      })
-      unlisten()
-    },
+    serve: () =>
+      serve({
+        ...{ store, bus, queue, clock, log, forget, ring },
+        peek: threads.peek,
+        look: (threadId) => worker.look(threadId),
+        every: options.sweepEvery ?? Math.min(5_000, leaseTtl / 3),
+        leaving: leaving.signal,
+        closing: closing.signal,
+      }),
 
     /**
      * Takes no more legs; those it has are handed over before their next effect. Requests are served as
@@ -458,30 +423,6 @@ export function createRuntime(options: RuntimeOptions) {
     },
   }
   return api
-}
-
-/** Resolves when no run has the thread; whoever cancelled it knows that this is soon. */
-async function idle(thread: Thread, clock: Clock, closing: AbortSignal): Promise<void> {
-  const over = new AbortController()
-  const syncing = async () => {
-    for (;;) {
-      await clock.sleep(1_000, over.signal)
-      await thread.sync().catch(() => {}) // it may end on another server, and nobody rings
-    }
-  }
-  syncing().catch(() => {})
-  await new Promise<void>((resolve, reject) => {
-    const look = () => {
-      if (closing.aborted) reject(new RuntimeError('stopping', undefined, { retryAfter: 2 }))
-      else if (thread.state.active === null) resolve()
-      else return
-      unlisten()
-      closing.removeEventListener('abort', look)
-    }
-    const unlisten = thread.listen(look)
-    closing.addEventListener('abort', look)
-    look()
-  }).finally(() => over.abort('over'))
 }
 
 function unlessEnded(error: unknown): void {

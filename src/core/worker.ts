@@ -75,7 +75,8 @@ export class Worker {
 
   /** A command came to this server: what it queued is for us to drive. */
   expect(threadId: string): void {
-    if (this.#setup.store.shared && this.hasRoom) this.#expected.add(threadId)
+    if (!this.#setup.store.shared || !this.hasRoom) return
+    if (this.#expected.size < waitingLimit) this.#expected.add(threadId)
   }
 
   /** Does what the thread needs now; legs go on in the background. Gives the next time to look. */

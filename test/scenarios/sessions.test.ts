@@ -88,3 +88,16 @@ test('with Redis a session is kept there for its time, and made again when it is
   expect((await session(server.url, 'c')).status).toBe(404)
   expect(await redis.command('EXISTS', 'session:c')).toContain(':0')
 })
+
+test('what is kept of a chat that is no more is not told of another with its id', async () => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  const server = await serve({}, { env: { REDIS_URL: redis.url } })
+  for (const text of ['one', 'two']) await (await server.start('c', text)).rest()
+  await session(server.url, 'c')
+  const kept = (await redis.command('GET', 'session:c')).replace(/^\$\d+\r\n|\r\n$/g, '')
+  await server.request('DELETE', '/chats/c')
+  await (await server.start('c', 'three')).rest()
+  await redis.command('SET', 'session:c', kept) // as if it had been away when the chat went
+  expect((await session(server.url, 'c')).body.agents.assistant.outputs).toHaveLength(1)
+})
