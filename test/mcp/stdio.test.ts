@@ -1,15 +1,10 @@
 import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { allow, mcpStage, withMcp } from '../support/mcp.ts'
+import { allow, entryOf, mcpStage, withMcp } from '../support/mcp.ts'
 import { temporaryDirectory } from '../support/server.ts'
 import { names as eventNames, find } from '../support/tools.ts'
 
-const entryOf = (name: string) => {
-  const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`)
-  return join(dirname(manifest), 'dist/index.js')
-}
 const filesystem = entryOf('@modelcontextprotocol/server-filesystem')
 const everything = entryOf('@modelcontextprotocol/server-everything')
 

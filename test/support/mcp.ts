@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
@@ -40,10 +41,20 @@ export async function mcpStage(): Promise<McpStage> {
 }
 
 /** Our server over HTTP, on this machine only. */
-export async function mcpOverHttp(stage: McpStage, port = 0) {
-  const child: ChildProcess = spawn(process.execPath, [script, 'http', String(port)], {
-    env: { PATH: process.env.PATH, ...stage.env },
-    stdio: ['ignore', 'pipe', 'inherit'],
+export const mcpOverHttp = (stage: McpStage, port = 0) =>
+  overHttp([script, 'http', String(port)], stage.env)
+
+/** A server as npm has it over HTTP. Left alone it would listen for everybody. */
+export const npmOverHttp = (entry: string, words: string[], port = 0) =>
+  overHttp(['--import', loopback, entry, ...words], { PORT: String(port) })
+
+const loopback = new URL('./loopback.mjs', import.meta.url).href
+
+/** Runs a server that prints its `port`. */
+async function overHttp(args: string[], env: Record<string, string>) {
+  const child: ChildProcess = spawn(process.execPath, args, {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
   })
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const kill = async () => {
@@ -52,7 +63,12 @@ export async function mcpOverHttp(stage: McpStage, port = 0) {
   }
   onTestFinished(kill)
   const taken = await new Promise<number>((resolve, reject) => {
-    child.stdout?.on('data', (chunk) => resolve(Number(/port (\d+)/.exec(String(chunk))?.[1])))
+    let said = ''
+    child.stdout?.on('data', (chunk) => {
+      said = `${said}${chunk}`.slice(-1_000)
+      const port = /^port (\d+)$/m.exec(said)?.[1]
+      if (port !== undefined) resolve(Number(port))
+    })
     child.once('exit', () => reject(new Error('the MCP server did not start')))
   })
   return { url: `http://127.0.0.1:${taken}/mcp`, port: taken, kill }
@@ -74,6 +90,12 @@ export async function withMcp(
   })
   const server = await serve({ model, builtIns: false, mcp, ...more }, options)
   return { ...server, model }
+}
+
+/** Where a server of npm begins. */
+export const entryOf = (name: string) => {
+  const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`)
+  return join(dirname(manifest), 'dist/index.js')
 }
 
 export const allow = [{ decision: 'allow' as const }]
