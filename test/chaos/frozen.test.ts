@@ -10,7 +10,7 @@ const nothingTold = { accepted: new Map(), answers: new Map(), deleted: new Set<
 
 /** Freezes the server that drives the chat for longer than its lease, and lets it wake. */
 async function sleepThrough({ seats, register }: World): Promise<void> {
-  const life = [...register.legs.values()].at(-1)!
+  const { life } = [...register.legs.values()].at(-1)!.at(-1)!
   await seats.find((seat) => seat.life === life)!.freeze(leaseMs + 4_000)
 }
 

@@ -19,12 +19,19 @@ export interface Life {
 /** Where lives are told of. */
 export interface Register {
   lives: Map<string, Life>
-  /** Which life began a leg. */
-  legs: Map<string, Life>
+  /** Which lives began a leg, and when: one that slept may, before the store tells it that it is late. */
+  legs: Map<string, { life: Life; at: number }[]>
   problems: string[]
   /** How often each crash point was died at. */
   died: Map<string, number>
 }
+
+/** The life that drove a leg: the last that had begun it when its start was written. */
+export const driverOf = ({ legs }: Register, legId: string, startedAt: number): Life | undefined =>
+  legs
+    .get(legId)
+    ?.filter(({ at }) => at <= startedAt)
+    .sort((a, b) => b.at - a.at)[0]?.life
 
 /** One place in the row of servers: when a process ends, another comes. */
 export class Seat {
@@ -148,8 +155,9 @@ export class Seat {
 
   #hear(life: Life, line: string): void {
     this.#note(life.id, `${line}\n`)
-    const leg = /"legId":"(\w+)".*"leg begins"/.exec(line)?.[1]
-    if (leg !== undefined) this.#register.legs.set(leg, life)
+    const [, at, leg = ''] = /"time":(\d+).*"legId":"(\w+)".*"leg begins"/.exec(line) ?? []
+    const { legs } = this.#register
+    if (leg !== '') legs.set(leg, [...(legs.get(leg) ?? []), { life, at: Number(at) }])
     if (line.includes('"level":50')) this.#problem(life, line)
   }
 

@@ -1,7 +1,7 @@
 import type { Known } from '../../src/core/entries.ts'
 import type { Thread } from '../crash/checker.ts'
 import { executions } from '../crash/outside.ts'
-import type { Life, Register } from './seat.ts'
+import { driverOf, type Life, type Register } from './seat.ts'
 
 /** A leg that somebody else went on with, although its driver had not said that it is done. */
 export interface Takeover {
@@ -17,17 +17,17 @@ export interface Takeover {
   took?: number
 }
 
-export function takeoversIn(threads: Thread[], { legs }: Register): Takeover[] {
+export function takeoversIn(threads: Thread[], register: Register): Takeover[] {
   const found: Takeover[] = []
   for (const { threadId, entries } of threads) {
-    const driven = new Map<string, string>()
+    const driven = new Map<string, Known>()
     for (const entry of entries) {
-      const { kind, runId = '', legId = '' } = entry
-      if (kind === 'run.started') driven.set(runId, legId)
+      const { kind, runId = '' } = entry
+      if (kind === 'run.started') driven.set(runId, entry)
       if (kind !== 'run.queued' || entry.body.why !== 'recover') continue
-      const cut = driven.get(runId) ?? ''
-      const life = legs.get(cut)
-      found.push({ threadId, legId: cut, life, ...entryPlace(entry), ...causeOf(life, entry.at) })
+      const { legId = '', at = 0 } = driven.get(runId) ?? {}
+      const life = driverOf(register, legId, at)
+      found.push({ threadId, legId, life, ...entryPlace(entry), ...causeOf(life, entry.at) })
     }
   }
   return found
@@ -53,14 +53,16 @@ export function checkTakeovers(
   threads: Thread[],
   takeovers: Takeover[],
   outside: string,
-  { legs, lives }: Register,
+  register: Register,
 ): string[] {
   const problems: string[] = []
+  const startedAt = new Map<string, number>()
   const overAt = new Map(takeovers.map(({ legId, at }) => [legId, at]))
   const intents = new Map<string, Known[]>()
   for (const { threadId, entries } of threads) {
     const taken = takeovers.filter((one) => one.threadId === threadId)
     for (const entry of entries) {
+      if (entry.kind === 'run.started') startedAt.set(entry.legId ?? '', entry.at)
       if (entry.kind === 'effect.intended') {
         const { effectId } = entry.body
         intents.set(effectId, [...(intents.get(effectId) ?? []), entry])
@@ -73,9 +75,9 @@ export function checkTakeovers(
     }
   }
   for (const { effectId, by, at } of executions(outside)) {
-    const life = lives.get(by)
+    const life = register.lives.get(by)
     const own = (intents.get(effectId) ?? []).filter(
-      ({ legId }) => (legs.get(legId ?? '') ?? life) === life,
+      ({ legId = '' }) => (driverOf(register, legId, startedAt.get(legId) ?? 0) ?? life) === life,
     )
     const said = `${effectId} happened at ${at} by ${by}`
     if (!intents.has(effectId)) continue // its thread was erased
