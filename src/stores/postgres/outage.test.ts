@@ -1,5 +1,5 @@
 import type { Client } from 'pg'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { create, entry } from '../../../test/contracts/store.contract.ts'
 import { postgresWorkshop } from '../../../test/support/postgres-workshop.ts'
 import { type Fault, proxyTo } from '../../../test/support/proxy.ts'
@@ -200,9 +200,11 @@ test('an append that hangs in the middle is settled when Postgres goes on, which
       return 0
     },
   )
-  await sleep(200)
   const text = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-  const { pid } = (await client.query(text)).rows[0]
+  const [{ pid }] = await vi.waitUntil(async () => {
+    const { rows } = await client.query(text)
+    return rows.length > 0 && rows
+  })
   process.kill(pid, 'SIGSTOP')
   await client.query('COMMIT')
   await sleep(2_000)
