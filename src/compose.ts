@@ -29,6 +29,7 @@ import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
+import { governorRoutes } from './wires/ops/governor.ts'
 import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
@@ -53,7 +54,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const calls = {
     providers,
     meter: meter.take,
-    ...pick(settings, ['retry', 'silence', 'sizes', 'prices', 'windows']),
+    ...pick(settings, ['retry', 'silence', 'sizes', 'prices', 'windows', 'maxOutput']),
     ...(config.clientKeys && { keyHeader: clientKeyHeader }),
   }
   const runtime = createRuntime({
@@ -70,9 +71,12 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     viewTtl: config.sessionTtl,
     leaseTtl: config.leaseTtl,
     governor: config.governor,
+    whenUnattended: config.whenUnattended,
+    ...(config.userLimit !== undefined && { userLimit: config.userLimit }),
     plainIds: config.apiKeys.size === 0,
     calls,
   })
+  for (const told of runtime.softLimits()) log.warn(told, 'this limit cannot be hard')
   store.onDescribe?.((threadId, runIds) => readable(runtime, threadId, runIds))
 
   const heartbeats = new Heartbeats(config.heartbeat)
@@ -82,6 +86,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     ...chatsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
     ...workflowWire({ runtime, basePaths, version: version() }),
+    ...governorRoutes(runtime),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
   routes.push(metricsRoute(() => meter.text()))
@@ -146,11 +151,13 @@ function agentsOf(
   return agents.map((one, i) => {
     const entry: AgentSettings = 'agent' in one ? one : { agent: one }
     const own = entry.tools && toolsFrom(entry.tools)
-    const { agent, mcp: servers = own && [] } = entry
+    const { agent, mcp: servers = own && [], cheaper: less = settings.cheaper } = entry
     return {
       agent,
       model: entry.model === undefined ? model : modelFor(entry.model, around),
       ...(entry.fallback === undefined ? fallback : { fallback: modelFor(entry.fallback, around) }),
+      ...(less !== undefined && { cheaper: modelFor(less, around) }),
+      ...(entry.governor && { governor: entry.governor }),
       policy,
       ...(i === 0 && { aliases: ['default'] }),
       tools: joined(own ?? tools, () => mcpTools(servers)),

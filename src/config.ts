@@ -1,6 +1,8 @@
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import type { StartingBudget } from './core/agent-setups.ts'
+import { type UnattendedRule, unattendedRules } from './core/governor.ts'
 import type { Caller } from './core/runtime.ts'
 import { ConfigError } from './lib/config-error.ts'
 import type { Access } from './models/maker.ts'
@@ -52,7 +54,10 @@ export interface Config {
   sessionTtl: number
   /** A segment of the file store's commit log ends when it is longer. */
   segmentBytes: number
-  governor: { isHitlEnabled: boolean; actionLimit: number }
+  governor: StartingBudget
+  whenUnattended: UnattendedRule
+  /** Model calls outside of threads that a user may make in a day. */
+  userLimit: number | undefined
   /** `point:occurrence`, for tests: the process kills itself there. */
   crash: string | undefined
 }
@@ -121,6 +126,10 @@ const schema = z.object({
   HANDRAIL_PUBLIC_API_KEY: z.string().min(1).optional(),
   HANDRAIL_HITL: onOff('off'),
   HANDRAIL_ACTION_LIMIT: whole(10),
+  HANDRAIL_TOKEN_LIMIT: limit,
+  HANDRAIL_MONEY_LIMIT: z.coerce.number().positive().optional(),
+  HANDRAIL_UNATTENDED: z.enum(unattendedRules).default('ask'),
+  HANDRAIL_USER_LIMIT: limit,
   HANDRAIL_CRASH: z.string().optional(),
 })
 
@@ -180,7 +189,11 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     governor: {
       isHitlEnabled: read.HANDRAIL_HITL === 'on',
       actionLimit: read.HANDRAIL_ACTION_LIMIT,
+      ...(read.HANDRAIL_TOKEN_LIMIT !== undefined && { tokenLimit: read.HANDRAIL_TOKEN_LIMIT }),
+      ...(read.HANDRAIL_MONEY_LIMIT !== undefined && { moneyLimit: read.HANDRAIL_MONEY_LIMIT }),
     },
+    whenUnattended: read.HANDRAIL_UNATTENDED,
+    userLimit: read.HANDRAIL_USER_LIMIT,
     crash: read.HANDRAIL_CRASH,
   })
 }

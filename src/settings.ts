@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ConfigError } from './config.ts'
 import type { Agent } from './core/agent.ts'
+import type { AgentGovernor } from './core/agent-setups.ts'
 import type { PolicyRule } from './core/policy.ts'
 import type { ProviderRules } from './core/providers.ts'
 import type { RetryRule } from './core/retry.ts'
@@ -24,6 +25,8 @@ export interface Settings {
   model?: ModelChoice
   /** Asked when that one does not answer. */
   fallback?: ModelChoice
+  /** Offered in its place when the budget of a chat is spent. */
+  cheaper?: ModelChoice
   /** Added to the built-in tools, or in their place with `builtIns: false`. */
   tools?: ToolList
   /** Server actions as CopilotKit's runtime takes them. */
@@ -45,12 +48,17 @@ export interface Settings {
   prices?: Prices
   /** Tokens that a model takes, by its name, where we do not know or know better. */
   windows?: Readonly<Record<string, number>>
+  /** Tokens that a model may write in one answer, by its name: limits in tokens and money need it. */
+  maxOutput?: Readonly<Record<string, number>>
 }
 
 export interface AgentSettings {
   agent: Agent
   model?: ModelChoice
   fallback?: ModelChoice
+  cheaper?: ModelChoice
+  /** What its chats begin with, and what happens to runs of it that nobody attends. */
+  governor?: AgentGovernor
   /** In place of those that all agents have. */
   tools?: ToolList
   /** The MCP servers whose tools it has. Default: all, or none for an agent with tools of its own. */

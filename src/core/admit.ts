@@ -1,12 +1,12 @@
-import { digestOf } from '../lib/canonical.ts'
 import type { NewId } from '../lib/ids.ts'
 import { messagesOf } from './branch.ts'
-import { effectKey } from './effects.ts'
+import { countedCall } from './counted-call.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
-import { failureOf, RuntimeError } from './errors.ts'
+import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { ClientRules, Denial, Guard, Said } from './guard.ts'
 import { type Message, textOf } from './messages.ts'
 import type { Model, ModelRequest } from './model.ts'
+import type { CallRules } from './model-calls.ts'
 import { decide, type Thread } from './thread.ts'
 
 /** What is said, before anything of it is accepted. */
@@ -17,6 +17,7 @@ export interface Saying {
   actor: Actor
   /** What makes the thread, when it is new. */
   creation: Draft[]
+  rules: CallRules
 }
 
 /** Characters of what was denied that are kept, where any are. */
@@ -31,7 +32,7 @@ export async function admit(thread: Thread, guard: Guard, saying: Saying, newId:
   const { messages, client } = saying
   const judging: Said = {
     before: () => messagesOf(state),
-    ask: (model, request) => countedCall(thread, saying, model, request, newId),
+    ask: (model, request) => judgement(thread, saying, model, request, newId),
     ...(client && { client }),
   }
   const judge = async (message: Message, more: Partial<Said> = {}): Promise<Denial | undefined> => {
@@ -86,48 +87,26 @@ async function record(
 const unchanged = ({ state }: Thread) =>
   state.seq === 0 ? { expect: [{ fact: 'active', is: null }] } : {}
 
-/**
- * A model call outside of any run, through the same ledger: it is counted before it is sent, and not
- * sent when the thread's budget does not cover it (I9).
- */
-async function countedCall(
+/** A model's judgement counts like any other call, and is not to be had when the budget is used up. */
+async function judgement(
   thread: Thread,
-  { creation, actor }: Saying,
+  { creation, actor, rules }: Saying,
   model: Model,
   request: ModelRequest,
   newId: NewId,
 ): Promise<string> {
-  const { effectId, key } = effectKey(thread.threadId, newId('check'), 'guard', 0)
-  const about = { effectId, effect: 'model' as const, name: model.name }
-  const intent = { ...about, key, digest: digestOf(request), attempt: 1, idempotent: true }
-  let tries = 0
-  await decide(thread, () => {
-    const { state } = thread
-    const { isHitlEnabled, actionCounter, actionLimit, total } = state.governor
-    if (isHitlEnabled && actionCounter >= actionLimit) {
-      throw new RuntimeError('guardrail_away', 'The budget of this chat is used up.')
-    }
-    // Threads of before there was this fact have none until their next call.
-    const counted = total === 0 || tries++ % 2 === 1 ? null : String(total)
-    const expect = [{ fact: 'calls', is: counted }]
-    const first = state.seq === 0 ? creation : []
-    const drafts = [...first, draft('effect.intended', intent)]
-    return { drafts, writing: { guard: { expect }, actor }, result: undefined }
-  })
-  const settle = (outcome: Draft) => thread.commit([outcome], { guard: {}, actor })
+  const signal = AbortSignal.timeout(checkLimit)
+  const first = () => (thread.state.seq === 0 ? creation : [])
+  let text = ''
   try {
-    let text = ''
-    const limit = AbortSignal.timeout(checkLimit)
-    for await (const event of model.stream(request, limit)) {
+    const call = { model, request, signal, actor, first }
+    for await (const event of await countedCall(thread, call, rules, newId))
       if (event.type === 'text') text += event.text
-    }
-    limit.throwIfAborted()
-    await settle(draft('effect.done', about))
-    return text
   } catch (error) {
-    await settle(draft('effect.failed', { ...about, error: failureOf(error, 'agent_failed') }))
-    throw error
+    if (!isRuntimeError(error, 'budget_spent')) throw error
+    throw new RuntimeError('guardrail_away', 'The budget of this chat is used up.')
   }
+  return text
 }
 
 /** Milliseconds that somebody who says something waits for whether it may be said. */

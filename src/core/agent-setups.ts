@@ -2,6 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Agent } from './agent.ts'
 import type { AgentSetup } from './context.ts'
 import { RuntimeError } from './errors.ts'
+import type { UnattendedRule } from './governor.ts'
 import { type Guard, guardedModel } from './guard.ts'
 import type { Model } from './model.ts'
 import type { CallRules } from './model-calls.ts'
@@ -18,6 +19,10 @@ export interface AgentEntry {
   aliases?: string[]
   model: Model
   fallback?: Model
+  /** Offered in its place when the budget is spent. */
+  cheaper?: Model
+  /** What its threads begin with, and what happens to runs that nobody attends. */
+  governor?: AgentGovernor
   /** A function where they come and go: it is asked for each step. */
   tools?: readonly Tool[] | (() => readonly Tool[])
   policy?: readonly PolicyRule[]
@@ -33,13 +38,37 @@ export function absent(name: string, rules: CallRules): AgentSetup {
     model: { name: 'none', stream: run },
     toolbox,
     rules,
+    governor: { whenUnattended: 'ask' },
   }
+}
+
+/** How much an agent may do before a person is asked. */
+export interface AgentGovernor extends Partial<StartingBudget> {
+  /** Nobody attends any run of it. */
+  unattended?: boolean
+  whenUnattended?: UnattendedRule
+}
+
+/** What a thread's budget is to begin with; `null` is no limit. */
+export interface StartingBudget {
+  isHitlEnabled: boolean
+  actionLimit: number
+  tokenLimit?: number | null
+  moneyLimit?: number | null
+}
+
+/** What a new thread of the agent begins with. */
+export function startingBudget(entry: AgentEntry | undefined, all: StartingBudget): StartingBudget {
+  const { unattended: _, whenUnattended: __, ...own } = entry?.governor ?? {}
+  return { ...all, ...own }
 }
 
 /** What an operator may say of model calls; the rest is as it should be for most. */
 export type CallOptions = {
   [Key in 'retry' | 'silence' | 'sizes']?: Partial<CallRules[Key]>
-} & Partial<Pick<CallRules, 'prices' | 'windows' | 'keyHeader' | 'meter' | 'providers'>>
+} & Partial<
+  Pick<CallRules, 'prices' | 'windows' | 'maxOutput' | 'keyHeader' | 'meter' | 'providers'>
+>
 
 export function callRules(options: CallOptions, clock: Clock): CallRules {
   const { retry, silence, sizes, ...rest } = options
@@ -47,6 +76,7 @@ export function callRules(options: CallOptions, clock: Clock): CallRules {
     providers: rest.providers ?? new Providers(clock),
     prices: {},
     windows: {},
+    maxOutput: {},
     ...rest,
     retry: { ...defaultRetry, ...retry },
     silence: { ...defaultSilence, ...silence },
@@ -58,6 +88,7 @@ interface SetupOptions {
   guard?: Guard
   agents: readonly AgentEntry[]
   rules: CallRules
+  whenUnattended?: UnattendedRule
   parallelCalls?: number
   spool?: { find(effectId: string): Promise<unknown> }
 }
@@ -65,11 +96,19 @@ interface SetupOptions {
 /** Every agent, under its name and its aliases, with what it works with. */
 export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
   const setups = new Map<string, AgentSetup>()
-  for (const { agent, aliases = [], model, fallback, tools = [], policy } of options.agents) {
+  for (const entry of options.agents) {
+    const { agent, aliases = [], model, fallback, cheaper, tools = [], policy, governor } = entry
+    const whenUnattended = governor?.whenUnattended ?? options.whenUnattended ?? 'ask'
     const setup: AgentSetup = {
       agent,
       model: guardedModel(model, options.guard),
       ...(fallback && { fallback: guardedModel(fallback, options.guard) }),
+      ...(cheaper && { cheaper: guardedModel(cheaper, options.guard) }),
+      governor: {
+        whenUnattended,
+        ...(governor?.unattended && { unattended: true }),
+        ...(cheaper && { cheaper: cheaper.name }),
+      },
       rules: options.rules,
       toolbox: {
         agent: agent.name,

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import type { NewId } from '../lib/ids.ts'
 import { pendingAsks } from './branch.ts'
+import { type BudgetOption, budgetFrom, isStopped } from './budget-answers.ts'
 import { cancelDrafts } from './cancel.ts'
 import { asFolded } from './ending.ts'
-import { type Actor, type Answer, type Draft, draft } from './entries.ts'
+import { type Actor, type Answer, type Body, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { callDigest, schemaDigest } from './policy.ts'
-import type { AskRecord, Run, ThreadState } from './state.ts'
+import type { AskRecord, Governor, Run, ThreadState } from './state.ts'
 import type { Expectation } from './store.ts'
 import { decide, type Thread } from './thread.ts'
 import { type InputIssue, issuesOf, readInput, type Tool } from './tool.ts'
@@ -30,6 +31,9 @@ export interface Decision {
   /** Budgets: the new limit, and whether it is on. */
   newLimit?: number
   newStatus?: boolean
+  newTokenLimit?: number | null
+  newMoneyLimit?: number | null
+  option?: BudgetOption
 }
 
 export interface Decider {
@@ -43,6 +47,8 @@ export interface Decider {
 export interface Named {
   input: string
   value: string
+  /** The new limit of a budget, where it does not stand in the value. */
+  limit?: string
 }
 
 /** Decisions that belong together: all of them are written, or none. */
@@ -80,8 +86,8 @@ export async function answer(
     const drafts: Draft[] = []
     let stop = false
     for (const { record, decision, named } of open) {
-      const said = answerFrom(record, decision, tools, named)
-      drafts.push(...answerDrafts(record, said, decision, tools, newId))
+      const said = answerFrom(record, decision, tools, named, state.governor)
+      drafts.push(...answerDrafts(record, said, tools, newId))
       stop ||= said.stop === true
     }
     if (copy) drafts.push(draft('state.patched', { agent: run.agent, ...copy }))
@@ -99,7 +105,6 @@ export async function answer(
 function answerDrafts(
   { ask, runId }: AskRecord,
   said: Answer,
-  decision: Decision,
   tools: ReadonlyMap<string, Tool>,
   newId: NewId,
 ): Draft[] {
@@ -110,7 +115,7 @@ function answerDrafts(
     drafts.push(draft('grant.given', { ...grant, askId: ask.askId }))
   }
   if (ask.kind === 'budget' && said.state === 'answered') {
-    drafts.push(draft('governor.set', budgetFrom(decision)))
+    drafts.push(draft('governor.set', said.value as Body<'governor.set'>))
   }
   return drafts
 }
@@ -167,11 +172,13 @@ function goOn(
 }
 
 function answerFrom(
-  { ask }: AskRecord,
+  record: AskRecord,
   said: Decision,
   tools: ReadonlyMap<string, Tool>,
   named: Named,
+  governor: Governor,
 ): Answer {
+  const { ask } = record
   const { askId } = ask
   const more = {
     ...(said.reason !== undefined && { reason: said.reason }),
@@ -183,8 +190,9 @@ function answerFrom(
     return { askId, state: 'answered', outcome, value: said.value, ...more }
   }
   if (ask.kind === 'budget') {
-    if (said.approved === false) return { askId, state: 'rejected', stop: true, ...more }
-    return { askId, state: 'answered', value: budgetFrom(said), ...more }
+    if (isStopped(said)) return { askId, state: 'rejected', stop: true, ...more }
+    const value = budgetFrom(said, record, governor, named)
+    return { askId, state: 'answered', value, ...more }
   }
   if (said.value !== undefined) {
     if (ask.kind === 'input') checkAgainst(ask.schema, said.value, named.value)
@@ -218,12 +226,4 @@ function checkAgainst(schema: unknown, value: unknown, named: string): void {
 function unfit(named: string, { path, message }: InputIssue): RuntimeError {
   const field = [named, ...path].join('.')
   return new RuntimeError('invalid_request', `${field}: ${message}`, { field })
-}
-
-function budgetFrom({ newLimit, newStatus }: Decision) {
-  return {
-    resetCounter: true,
-    ...(newLimit !== undefined && { actionLimit: newLimit }),
-    ...(newStatus !== undefined && { isHitlEnabled: newStatus }),
-  }
 }

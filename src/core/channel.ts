@@ -20,6 +20,8 @@ interface Waiting {
   news: boolean
   /** Shown once the drafts are durable. */
   pieces: Piece[]
+  /** Without this being so, these drafts alone are not written. */
+  expect: readonly Expectation[]
   done: () => void
   failed: (error: unknown) => void
 }
@@ -93,9 +95,14 @@ export class Channel {
 
   /** Resolves when all that was written, and this, is durable. */
   async commit(...drafts: Draft[]): Promise<void> {
+    await this.commitIf([], ...drafts)
+  }
+
+  /** The same, unless something is not so: then it rejects with `journal_conflict`, and the leg goes on. */
+  async commitIf(expect: readonly Expectation[], ...drafts: Draft[]): Promise<void> {
     if (this.#closed) throw new LegStop('lost')
     const written = new Promise<void>((done, failed) => {
-      this.#add(drafts, done, failed)
+      this.#add(drafts, done, failed, expect)
     })
     this.#flush().catch(() => {})
     await written
@@ -110,12 +117,12 @@ export class Channel {
     return rest.flatMap((one) => one.drafts)
   }
 
-  #add(given: Draft[], done = () => {}, failed: Waiting['failed'] = () => {}): void {
+  #add(given: Draft[], done = () => {}, failed: Waiting['failed'] = () => {}, expect = nothing) {
     const { runId, legId } = this.#leg
     const drafts = given.map((draft) => ({ runId, legId, ...draft }))
     const news = drafts.some((draft) => !this.#isShown(draft))
     if (news) this.#news++
-    this.#waiting.push({ drafts, news, pieces: [], done, failed })
+    this.#waiting.push({ drafts, news, pieces: [], expect, done, failed })
   }
 
   /** Whether clients have all of it as pieces. */
@@ -160,7 +167,11 @@ export class Channel {
     try {
       if (drafts.length > 0) {
         await this.away(
-          () => this.#append(drafts),
+          () =>
+            this.#append(
+              drafts,
+              batch.flatMap((one) => one.expect),
+            ),
           () => this.#keepEvidence(drafts),
         )
       }
@@ -168,6 +179,14 @@ export class Channel {
       for (const one of batch) one.done()
     } catch (error) {
       const conflict = isRuntimeError(error, 'journal_conflict') ? error.data : undefined
+      const unmet = batch.filter(({ expect }) => expect.some(({ fact }) => fact === conflict?.fact))
+      if (unmet.length > 0) {
+        for (const one of unmet) {
+          one.failed(error)
+          Object.assign(one, { drafts: [], expect: nothing, done: () => {}, failed: () => {} })
+        }
+        return await this.#send(batch)
+      }
       // Cancelled: what was begun is still told. Any other conflict: the leg is somebody else's.
       const cancelled = conflict?.fact === `run:${this.#leg.runId}`
       const kept = cancelled ? batch.filter((one) => !one.drafts.some(starts)) : []
@@ -207,9 +226,9 @@ export class Channel {
     one.pieces = []
   }
 
-  async #append(drafts: Draft[]): Promise<void> {
+  async #append(drafts: Draft[], expected: readonly Expectation[]): Promise<void> {
     const { thread, lease, runId, legId } = this.#leg
-    const expect: Expectation[] = []
+    const expect = [...expected]
     if (drafts.some(starts)) expect.push({ fact: `run:${runId}`, not: 'cancelling' })
     if (drafts.some((one) => one.kind === 'run.started')) expect.push({ fact: 'leg', is: legId })
     const kept = drafts.flatMap((one) => {
@@ -233,5 +252,6 @@ export class Channel {
   }
 }
 
+const nothing: readonly Expectation[] = []
 const yes = () => true
 const no = () => false

@@ -2,10 +2,12 @@ import type { Agent, AgentContext, Question } from './agent.ts'
 import { type Toolbox, toolCaller } from './calls.ts'
 import type { Bench } from './effects.ts'
 import { type Answer, type Ask, draft } from './entries.ts'
+import type { GovernorRules } from './governor.ts'
 import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
 import { type CallRules, modelCaller } from './model-calls.ts'
 import { defaultAskTimeout } from './policy.ts'
+import { remoteCaller } from './remote-calls.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
 
 export interface AgentSetup {
@@ -13,14 +15,20 @@ export interface AgentSetup {
   model: Model
   /** Asked when the model does not answer. */
   fallback?: Model
+  /** Asked in its place where a person chose so when the budget was spent. */
+  cheaper?: Model
   toolbox: Toolbox
   rules: CallRules
+  governor: GovernorRules
 }
 
 /** Everything an agent may touch during a leg, each of it behind the ledger. */
 export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
-  const { model, fallback, toolbox, rules } = setup
+  const { toolbox } = setup
   const { leg } = bench
+  const callModel = modelCaller(setup, bench)
+  const callTools = toolCaller(toolbox, bench)
+  const callRemote = remoteCaller(setup.governor, bench)
   const clientTools = (leg.run.options.clientTools ?? []).map(
     ({ name, description = '', parameters = { type: 'object' } }): ToolSpec => {
       return { name, description, parameters }
@@ -40,8 +48,9 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
     },
     messages: () => bench.messages,
     state: () => leg.thread.state.states.get(leg.run.agent),
-    model: modelCaller(fallback ? [model, fallback] : [model], rules, bench),
-    call: toolCaller(toolbox, bench),
+    model: (one) => bench.work.add(callModel(one)),
+    call: (calls) => bench.work.add(callTools(calls)),
+    remote: (one, work) => bench.work.add(callRemote(one, work)),
     ask: (question) => ask(question, bench),
   }
 }

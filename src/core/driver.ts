@@ -1,9 +1,10 @@
+import type { Work } from '../lib/work.ts'
 import type { Agent, AgentContext, AgentEvent } from './agent.ts'
 import type { Channel } from './channel.ts'
 import { endOf } from './ending.ts'
 import { type Draft, draft } from './entries.ts'
 import { toRuntimeError } from './errors.ts'
-import { type Leg, LegStop } from './leg.ts'
+import { isStop, type Leg, LegStop } from './leg.ts'
 import type { Message } from './messages.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
 
@@ -26,6 +27,8 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out
     signal.throwIfAborted() // an agent may stop quietly
     await endOf(leg, channel)
   } catch (thrown) {
+    // Its other branches are not cut: what they have begun is theirs to finish.
+    if (isStop(thrown, 'parked') || isStop(thrown, 'finished')) await out.work.over()
     const error = signal.aborted ? thrown : await worthAgain(thrown, leg, agent, out)
     await endOf(leg, channel, signal.aborted ? signal.reason : error)
   } finally {
@@ -60,6 +63,7 @@ async function worthAgain(thrown: unknown, leg: Leg, agent: Agent, out: Out): Pr
 export interface Out {
   channel: Channel
   messages: Message[]
+  work: Work
   /** How an agent that may be is run again. */
   retry: RetryRule
   random: () => number

@@ -1,6 +1,8 @@
 import { sha256 } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import type { Turn } from '../lib/turn.ts'
+import type { Work } from '../lib/work.ts'
 import type { Channel } from './channel.ts'
 import { RuntimeError } from './errors.ts'
 import type { Leg } from './leg.ts'
@@ -19,6 +21,10 @@ export interface Bench {
   secrets: RunSecrets
   /** The branch as the agent sees it: what is durable, then what this leg has said since. */
   messages: Message[]
+  /** Calls are reserved one after another: each sees what the one before it took. */
+  turn: Turn
+  /** What the leg is doing now: it ends when nothing of it is running. */
+  work: Work
 }
 
 /**

@@ -62,7 +62,7 @@ function ending(
     return { drafts: [queueAgain(leg, 'answers')], expect }
   }
   const last =
-    error === undefined
+    error === undefined || stop === 'finished'
       ? draft('run.completed', {})
       : draft('run.failed', { error: failureOf(error, 'agent_failed') })
   const value = isRuntimeError(error, 'guardrail') ? error.data : undefined

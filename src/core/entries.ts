@@ -29,6 +29,8 @@ export const runOptionsSchema = z.object({
   parameters: parametersSchema.optional(),
   /** The client brings its own key for the model; the key itself is never kept. */
   clientKey: z.boolean().optional(),
+  /** Nobody is there to be asked for more budget: the operator's rule decides. */
+  unattended: z.boolean().optional(),
 })
 
 /** What one call used, as far as its provider said; cached and reasoning tokens are among the others. */
@@ -150,6 +152,10 @@ export const bodies = {
     /** Milliseconds after which the effect cannot still be going on. */
     timeout: z.number().optional(),
     idempotent: z.boolean().optional(),
+    /** The most that it may use, where that is limited: settled when it is known. */
+    reserve: z.object({ tokens: z.number().optional(), money: z.number().optional() }).optional(),
+    /** The one call that a spent budget leaves to a run, to sum up. */
+    last: z.boolean().optional(),
   }),
   'effect.done': z.object({
     ...effect,
@@ -162,6 +168,8 @@ export const bodies = {
     error: failureSchema,
     /** What was used before it failed: providers charge for that too. */
     usage: usageSchema.optional(),
+    /** Nothing came back: what was reserved is free again. */
+    unanswered: z.boolean().optional(),
   }),
   'effect.unknown': z.object({ ...effect }),
 
@@ -169,7 +177,18 @@ export const bodies = {
     isHitlEnabled: z.boolean().optional(),
     actionLimit: z.number().int().nonnegative().optional(),
     resetCounter: z.boolean().optional(),
+    /** `null` lifts the limit. */
+    tokenLimit: z.number().nonnegative().nullable().optional(),
+    moneyLimit: z.number().nonnegative().nullable().optional(),
+    /** The run that goes on with the cheaper model, until the budget is set again. */
+    cheaper: id.optional(),
+    /** The run that may make one more call, to sum up. */
+    last: id.optional(),
+    /** The run that nobody attends and that was given the same budget once more. */
+    extended: id.optional(),
   }),
+  /** Model calls that a remote agent says it made: counted on top of its leg. */
+  'governor.metered': z.object({ effectId: id, calls: z.number().int().positive() }),
   'grant.given': z.object({
     grantId: id,
     tool: id,

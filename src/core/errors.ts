@@ -58,6 +58,8 @@ export const errors = {
     'This Idempotency-Key was used with another request. Use a new key.',
   ),
 
+  budget_spent: row('state', 402, false, 'The budget is used up. Set it anew, then try again.'),
+
   journal_conflict: row('state', 409, true, 'Something changed in the meantime. Try again.'),
   store_unavailable: row('store', 503, true, 'Storage is not available. Try again shortly.'),
   overloaded: row('internal', 503, true, 'The server is at its limit. Try again shortly.'),

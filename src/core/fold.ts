@@ -1,3 +1,4 @@
+import { charged, counted, metered, setTo } from './budget-fold.ts'
 import type { Known } from './entries.ts'
 import { callsOf, type Message, textOf } from './messages.ts'
 import { emptyState, ended, type Run, type RunStatus, type ThreadState } from './state.ts'
@@ -75,6 +76,7 @@ export function apply(state: ThreadState, entry: Known): void {
         answeredAt: null,
       })
       run?.askIds.push(entry.body.ask.askId)
+      if (entry.body.ask.kind === 'budget') state.governor.mark = entry.id
       return
     case 'ask.answered': {
       const record = state.asks.get(entry.body.askId)
@@ -92,13 +94,12 @@ export function apply(state: ThreadState, entry: Known): void {
     case 'effect.unknown':
       settled(state, entry, run)
       return
-    case 'governor.set': {
-      const { isHitlEnabled, actionLimit, resetCounter } = entry.body
-      if (isHitlEnabled !== undefined) state.governor.isHitlEnabled = isHitlEnabled
-      if (actionLimit !== undefined) state.governor.actionLimit = actionLimit
-      if (resetCounter) state.governor.actionCounter = 0
+    case 'governor.set':
+      setTo(state, entry)
       return
-    }
+    case 'governor.metered':
+      metered(state, entry, run)
+      return
     case 'grant.given':
       state.grants.set(entry.body.grantId, entry.body)
       return
@@ -141,6 +142,10 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
   run.endSeq = null
   run.error = null
   if (why === 'recover') run.recoveries++
+  if (why === 'retry') {
+    run.lastCall = null
+    run.extended = false
+  }
   if (behind) {
     state.line.push(runId)
     state.joined = runId
@@ -164,6 +169,8 @@ function newRun(runId: string, entry: Known): Run {
     legs: [],
     usage: [],
     failedCalls: 0,
+    lastCall: null,
+    extended: false,
     agentRetries: 0,
     queued: { at: entry.at, fence: entry.fence },
     firstSeq: entry.seq,
@@ -255,11 +262,11 @@ function intended(state: ThreadState, entry: Known<'effect.intended'>, run: Run 
     output: undefined,
     error: undefined,
     usage: undefined,
+    period: state.governor.period,
   })
   if (effect === 'tool') return
   if (run) lineOf(run.usage, entry.legId ?? '', entry.body.name).calls++
-  state.governor.actionCounter++
-  state.governor.total++
+  counted(state.governor, entry, run)
 }
 
 function settled(
@@ -272,6 +279,7 @@ function settled(
     addUsage(lineOf(run.usage, entry.legId ?? '', entry.body.name), entry.body.usage)
   const record = state.effects.get(entry.body.effectId)
   if (!record) return
+  charged(state.governor, entry, record)
   if (entry.kind === 'effect.unknown') record.state = 'unknown'
   else if (entry.kind === 'effect.failed') {
     record.state = 'failed'

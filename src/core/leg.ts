@@ -5,9 +5,12 @@ import { RuntimeError } from './errors.ts'
 import type { Run } from './state.ts'
 import type { Thread } from './thread.ts'
 
-/** Why a leg stops before its agent is done. An ask that waits is `parked`; `again`: its agent failed. */
+/**
+ * Why a leg stops before its agent is done. An ask that waits is `parked`; `again`: its agent failed;
+ * `finished`: its run is complete, whatever the agent would still do.
+ */
 export class LegStop extends Error {
-  readonly why: 'parked' | 'cancelled' | 'lost' | 'handover' | 'again'
+  readonly why: 'parked' | 'cancelled' | 'lost' | 'handover' | 'again' | 'finished'
   constructor(why: LegStop['why']) {
     super(`leg ${why}`)
     this.name = 'LegStop'

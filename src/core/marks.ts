@@ -7,8 +7,8 @@ import type { Marks } from './store.ts'
 export const cancelGrace = 5_000
 
 /** What an entry changes in the store's indexes: the only place that knows facts by name. */
-export function marksOf(entry: Draft & Pick<Envelope, 'at'>, state: ThreadState): Marks {
-  const { at, runId = '', legId = '' } = entry
+export function marksOf(entry: Draft & Pick<Envelope, 'at' | 'id'>, state: ThreadState): Marks {
+  const { at, id, runId = '', legId = '' } = entry
   const thread = { updatedAt: at }
   switch (entry.kind) {
     case 'thread.created': {
@@ -60,7 +60,7 @@ export function marksOf(entry: Draft & Pick<Envelope, 'at'>, state: ThreadState)
       const row = { threadId, tenant, owner, runId, settledAt: null, state: 'pending' } as const
       const { askId, kind, title, deadline, tool = null, audience = [] } = ask
       return {
-        facts: { [`ask:${askId}`]: 'pending' },
+        facts: { [`ask:${askId}`]: 'pending', ...(kind === 'budget' && { governor: id }) },
         ask: { ...row, askId, kind, title, deadline, tool, audience, raisedAt: at },
         timers: { [`ask:${askId}`]: deadline },
       }
@@ -76,9 +76,12 @@ export function marksOf(entry: Draft & Pick<Envelope, 'at'>, state: ThreadState)
     case 'effect.intended': {
       const facts = { [`effect:${entry.body.effectId}`]: 'intended' }
       if (entry.body.effect === 'tool') return { facts }
-      // Who counts a call from outside of the driver relies on the count that it saw.
-      return { facts: { ...facts, calls: String(state.governor.total + 1) } }
+      return { facts: { ...facts, governor: id } }
     }
+    // Whoever reserves a call, or sets the budget, relies on what it saw of it.
+    case 'governor.set':
+    case 'governor.metered':
+      return { facts: { governor: id } }
     case 'effect.done':
     case 'effect.failed':
     case 'effect.unknown':

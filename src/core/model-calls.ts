@@ -1,18 +1,23 @@
 import { digestOf, digestOnce, sha256 } from '../lib/canonical.ts'
 import type { ModelCall } from './agent.ts'
+import { needOf } from './budget.ts'
+import { purposeOf } from './budget-ask.ts'
+import type { AgentSetup } from './context.ts'
 import { type Bench, effectKey, recorded } from './effects.ts'
 import { type Body, draft, type Usage } from './entries.ts'
 import { failureOf, isRuntimeError, RuntimeError, toRuntimeError } from './errors.ts'
 import { Fitting, type Windows } from './fitting.ts'
-import { overBudget } from './governor.ts'
+import { reserve } from './governor.ts'
 import { validHistory } from './history.ts'
-import { isStop, mayHandOver } from './leg.ts'
+import { isStop, LegStop, mayHandOver } from './leg.ts'
 import type { Message } from './messages.ts'
 import type { Model, ModelRequest, ModelUse } from './model.ts'
 import type { Pass, Providers } from './providers.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
+import type { EffectRecord } from './state.ts'
 import { type Prices, priced } from './usage.ts'
 import { type Silence, watched } from './watch.ts'
+import { requestTokens } from './window.ts'
 import { type Sizes, Writing } from './writing.ts'
 
 /** How models are called: what they share on one server, and what each call is held to. */
@@ -23,6 +28,8 @@ export interface CallRules {
   prices: Prices
   /** Windows by the name of the model, over what the model says of itself. */
   windows: Windows
+  /** The most that a model may write in one answer, by its name: it is told so. */
+  maxOutput: Readonly<Record<string, number>>
   sizes: Sizes
   /** Clients may bring their own key, in the header of this name. */
   keyHeader?: string
@@ -37,11 +44,13 @@ export interface MeteredCall {
   usage: Usage | undefined
 }
 
-/** Governed model calls of one leg. `models`: the one to ask, then the one that stands in for it. */
-export function modelCaller(models: readonly Model[], rules: CallRules, bench: Bench) {
+/** Governed model calls of one leg. */
+export function modelCaller(setup: AgentSetup, bench: Bench) {
+  const { rules } = setup
   const { leg, channel, clock } = bench
   const { retry } = rules
   const ordinals = new Map<string, number>()
+  const earlier = earlierCalls(bench)
 
   return async (call: ModelCall): Promise<{ message: Message; usage?: Usage }> => {
     const request: ModelRequest = {
@@ -50,16 +59,22 @@ export function modelCaller(models: readonly Model[], rules: CallRules, bench: B
       tools: call.tools ?? [],
     }
     if (call.parameters) request.parameters = call.parameters
-    const checkpoint = bench.messages.at(-1)?.id ?? ''
-    const ordinal = ordinals.get(checkpoint) ?? 0
-    ordinals.set(checkpoint, ordinal + 1)
-    const { key, effectId } = effectKey(leg.runId, checkpoint, 'model', ordinal)
-    const digest = requestDigest(models[0]!.name, request)
+    const { path } = call
+    const checkpoint = path === undefined ? (bench.messages.at(-1)?.id ?? '') : ''
+    const place = `${checkpoint}/${path ?? 'model'}`
+    const ordinal = ordinals.get(place) ?? 0
+    ordinals.set(place, ordinal + 1)
+    const { key, effectId } = effectKey(leg.runId, checkpoint, path ?? 'model', ordinal)
+    // Of the agent's own model, whichever is asked: the agent asks for the same.
+    const digest = requestDigest(setup.model.name, request)
     const { effects, messages } = leg.thread.state
-    const done = recorded(effects.get(effectId), digest)
+    const made = recorded(effects.get(effectId), digest)
+    const done = path === undefined ? earlier(digest, made) : made
     const said = done?.messageId === undefined ? undefined : messages.get(done.messageId)
+    if (said && done?.intent.last) throw new LegStop('finished')
     if (said) return { message: said.message, ...(done?.usage && { usage: done.usage }) }
 
+    const models = modelsFor(setup, bench)
     const use = keyFor(rules, bench)
     const able = use.apiKey === undefined ? models : models.slice(0, 1)
     let attempt = effects.get(effectId)?.intent.attempt ?? 0
@@ -69,13 +84,17 @@ export function modelCaller(models: readonly Model[], rules: CallRules, bench: B
         const value = { model: model.name, code: failure.code, message: failure.message }
         channel.write(draft('event', { name: 'fallback', value }))
       }
-      const fitting = new Fitting(model, request, rules.windows, bench)
+      const limited = withLimit(request, rules.maxOutput[model.name])
+      const fitting = new Fitting(model, limited, rules.windows, bench)
       for (let tries = 1; ; tries++) {
         const fit = fitting.request()
-        const intent = { effectId, effect: 'model' as const, name: model.name, key, digest }
-        const result = await once(model, fit, use, intent, () => ++attempt, rules, bench)
+        const about = { effectId, effect: 'model' as const, name: model.name, key, digest }
+        const intent = { ...about, attempt: ++attempt }
+        const result = await once({ model, request: fit, use, intent, path }, setup, bench)
         if ('message' in result) return result
         failure = result.failure
+        if (result.last) throw failure
+        if (result.unsent) attempt--
         if (isRuntimeError(failure, 'context_too_long') && fitting.shrink()) continue
         const tired = leg.run.failedCalls >= retry.perRun || result.unsent
         const pause = tired ? undefined : pauseAfter(failure, tries, retry, bench.random())
@@ -91,20 +110,26 @@ export function modelCaller(models: readonly Model[], rules: CallRules, bench: B
   }
 }
 
-type Intent = Pick<Body<'effect.intended'>, 'effectId' | 'effect' | 'name' | 'key' | 'digest'>
+type Intent = Pick<Body<'effect.intended'>, 'effectId' | 'effect' | 'name' | 'key' | 'digest'> & {
+  attempt: number
+}
 type Result =
   | { message: Message; usage?: Usage }
-  /** `unsent`: the provider was not asked. */
-  | { failure: RuntimeError; unsent?: boolean }
+  /** `unsent`: the provider was not asked. `last`: and will not be again. */
+  | { failure: RuntimeError; unsent?: boolean; last?: boolean }
+
+interface Attempt {
+  model: Model
+  request: ModelRequest
+  use: ModelUse
+  intent: Intent
+  path: string | undefined
+}
 
 /** One attempt at a call: past the provider's gate and the budget, through the ledger. */
 async function once(
-  model: Model,
-  request: ModelRequest,
-  use: ModelUse,
-  { key, digest, ...about }: Intent,
-  nextAttempt: () => number,
-  rules: CallRules,
+  { model, request, use, intent: { key, digest, attempt, ...about }, path }: Attempt,
+  { rules, governor }: AgentSetup,
   bench: Bench,
 ): Promise<Result> {
   const { leg, channel, clock } = bench
@@ -120,10 +145,18 @@ async function once(
     rules.meter?.({ model: model.name, tenant: leg.thread.state.tenant, outcome: what, usage })
   try {
     mayHandOver(leg)
-    await overBudget(bench)
     const messageId = bench.newId('msg')
-    const intent = { ...about, key, digest, attempt: nextAttempt(), messageId }
-    await channel.commit(draft('effect.intended', { ...intent, idempotent: true }))
+    const intent = { ...about, key, digest, attempt, messageId, idempotent: true }
+    const price = rules.prices[model.name]
+    const need = needOf(requestTokens(request), request.parameters?.maxOutputTokens, price)
+    const pending = {
+      agent: leg.run.agent,
+      model: model.name,
+      purpose: purposeOf(request.messages),
+      ...(path !== undefined && { path }),
+      effectId: about.effectId,
+    }
+    const { last } = await reserve({ intent, need, pending }, governor, bench)
     await channel.away(() => leg.lease.hold())
     const writing = new Writing(messageId, bench, rules.sizes)
     const usage = () => writing.usage && { usage: priced(writing.usage, rules.prices[model.name]) }
@@ -131,7 +164,7 @@ async function once(
       leg.signal.throwIfAborted()
       const late = new AbortController()
       const signal = AbortSignal.any([leg.signal, late.signal])
-      const events = model.stream(request, signal, use)
+      const events = model.stream(last ? summingUp(request) : request, signal, use)
       for await (const event of watched(events, rules.silence, clock, () => late.abort())) {
         const pause = writing.take(event)
         if (pause) await pause
@@ -146,8 +179,10 @@ async function once(
       )
       bench.messages.push(message)
       metered('ok', usage()?.usage)
+      if (last) throw new LegStop('finished')
       return { message, ...usage() }
     } catch (thrown) {
+      if (isStop(thrown, 'finished')) throw thrown
       if (leg.signal.aborted) {
         const keep = isStop(leg.signal.reason, 'cancelled')
         const left = keep ? writing.partial() : writing.retraction('interrupted')
@@ -157,14 +192,66 @@ async function once(
       }
       const error = toRuntimeError(thrown, 'agent_failed')
       outcome = error
-      channel.write(draft('effect.failed', { ...about, error: failureOf(error), ...usage() }))
+      const unanswered = !writing.began && { unanswered: true }
+      const failed = { ...about, error: failureOf(error), ...usage(), ...unanswered }
+      channel.write(draft('effect.failed', failed))
       channel.write(...writing.retraction(error.code))
       metered(error.code, usage()?.usage)
-      return { failure: error }
+      return { failure: error, last }
     }
   } finally {
     pass.leave(outcome)
   }
+}
+
+/** The one to ask, then the one that stands in for it; or the cheaper one, where a person chose so. */
+function modelsFor({ model, fallback, cheaper }: AgentSetup, { leg }: Bench): Model[] {
+  if (cheaper && leg.thread.state.governor.cheaper === leg.runId) return [cheaper]
+  return fallback ? [model, fallback] : [model]
+}
+
+/**
+ * Calls that earlier legs of the run have made, by what was asked. Branches that run side by side add to
+ * the history that their keys name, so after a leg that was parked between them the keys are others.
+ */
+function earlierCalls({ leg }: Bench) {
+  let made: Map<string, EffectRecord[]> | undefined
+  const read = () => {
+    const found = new Map<string, EffectRecord[]>()
+    for (const effectId of leg.run.effectIds) {
+      const record = leg.thread.state.effects.get(effectId)
+      if (record?.state !== 'done' || record.intent.effect !== 'model') continue
+      const { digest, key } = record.intent
+      if (key.startsWith(`${leg.runId}//`)) continue // its branch has a name, and finds it by that
+      found.set(digest, [...(found.get(digest) ?? []), record])
+    }
+    return found
+  }
+  return (digest: string, known: EffectRecord | undefined): EffectRecord | undefined => {
+    made ??= read() // at the first call: what this leg makes itself is not among them
+    const left = made.get(digest) ?? []
+    if (known)
+      made.set(
+        digest,
+        left.filter((one) => one !== known),
+      )
+    return known ?? left.shift()
+  }
+}
+
+function withLimit(request: ModelRequest, most: number | undefined): ModelRequest {
+  const { maxOutputTokens = Number.POSITIVE_INFINITY } = request.parameters ?? {}
+  if (most === undefined || maxOutputTokens <= most) return request
+  return { ...request, parameters: { ...request.parameters, maxOutputTokens: most } }
+}
+
+/** Tools stay known, for providers refuse a history with calls of tools that they were not told of. */
+function summingUp(request: ModelRequest): ModelRequest {
+  const told =
+    'The budget for this work is used up. This is your last answer: sum up what was done, what was found and what is left to do. Call no tools.'
+  const { toolChoice: _, ...parameters } = request.parameters ?? {}
+  const none = request.tools.length > 0 && { toolChoice: 'none' as const }
+  return { ...request, system: [...request.system, told], parameters: { ...parameters, ...none } }
 }
 
 /** The client's own key, where the run is to be paid with it. */

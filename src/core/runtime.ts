@@ -9,13 +9,19 @@ import {
   type CallOptions,
   callRules,
   missing,
+  type StartingBudget,
+  startingBudget,
   toolsOf,
 } from './agent-setups.ts'
-import { type Answering, answer } from './asks.ts'
+import { type Answering, answer, type Named } from './asks.ts'
+import { governorReport, softLimits } from './budget-report.ts'
+import { type BudgetChange, setBudget } from './budget-set.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
+import { type CountedCall, countedCall } from './counted-call.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
+import type { UnattendedRule } from './governor.ts'
 import type { ClientRules, Guard } from './guard.ts'
 import { idle } from './idle.ts'
 import { heartbeat } from './leg.ts'
@@ -30,6 +36,7 @@ import type { Cache, ThreadName, ThreadRow } from './store.ts'
 import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
+import { isUserBudget, userBudget, userBudgetId } from './user-budget.ts'
 import { view } from './view.ts'
 import { watched } from './watch.ts'
 import { type Log, Worker } from './worker.ts'
@@ -59,7 +66,11 @@ export interface RuntimeOptions {
   parallelCalls?: number
   leaseTtl?: number
   sweepEvery?: number
-  governor?: { isHitlEnabled: boolean; actionLimit: number }
+  /** What new threads begin with, and what happens to runs that nobody attends. */
+  governor?: StartingBudget
+  whenUnattended?: UnattendedRule
+  /** Model calls outside of threads that a user may make in a day; absent: no limit, and no count. */
+  userLimit?: number
   /** True where clients' ids are used as thread keys: one owner, no auth. */
   plainIds?: boolean
 }
@@ -97,7 +108,10 @@ export function createRuntime(options: RuntimeOptions) {
   const crash = options.crash ?? (() => {})
   const serverId = options.serverId ?? newId('server')
   const leaseTtl = options.leaseTtl ?? 15_000
-  const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
+  const budgetOf = (agent: string) => {
+    const entry = options.agents.find((one) => one.agent.name === agent)
+    return startingBudget(entry, options.governor ?? { isHitlEnabled: false, actionLimit: 10 })
+  }
   const around = { store, bus, clock, newId, crash }
   const threads = threadCache((threadId) => new Thread(threadId, around))
   const leaving = sharedAbort()
@@ -200,11 +214,41 @@ export function createRuntime(options: RuntimeOptions) {
     return (setups.get(name) ?? missing(name)).agent.name
   }
 
-  /** What is asked outside of any thread is judged, and leaves no trace. */
-  async function refuseInput(message: Message, before: readonly Message[]): Promise<void> {
+  /** One call of a model outside of any run: charged to the thread, or to the user's budget of the day. */
+  async function* aside(
+    caller: Caller,
+    thread: Thread | undefined,
+    agent: string,
+    call: Pick<CountedCall, 'model' | 'request' | 'signal'>,
+  ): AsyncGenerator<ModelEvent, void, undefined> {
+    const { userLimit } = options
+    const actor = actorOf(caller)
+    if (thread) {
+      yield* await countedCall(thread, { ...call, actor, first: () => [] }, rules, newId)
+    } else if (userLimit === undefined) yield* call.model.stream(call.request, call.signal)
+    else {
+      const clientId = userBudgetId(clock.now())
+      const about = { name: nameOf(caller, clientId), agent, limit: userLimit }
+      const { result } = await withThread(caller, clientId, async (own) => {
+        const first = () => userBudget(own.state, about)
+        return await countedCall(own, { ...call, actor, first }, rules, newId)
+      })
+      yield* result
+    }
+  }
+
+  /** What is asked outside of any run is judged, and leaves no trace but its cost. */
+  async function refuseInput(
+    caller: Caller,
+    thread: Thread | undefined,
+    agent: string,
+    message: Message,
+    before: readonly Message[],
+  ): Promise<void> {
     const ask = async (model: Model, request: ModelRequest) => {
       let text = ''
-      for await (const event of model.stream(request, closing.signal))
+      const call = { model, request, signal: closing.signal }
+      for await (const event of aside(caller, thread, agent, call))
         if (event.type === 'text') text += event.text
       return text
     }
@@ -243,13 +287,14 @@ export function createRuntime(options: RuntimeOptions) {
         [...(request.imported ?? []), ...request.messages],
         (setups.get(agent) ?? missing(agent)).model,
       )
+      const governor = budgetOf(agent)
       const { thread, result } = await withThread(caller, clientId, async (thread) => {
         const name = nameOf(caller, clientId)
         const actor = actorOf(caller)
         const { key, messages, imported = [] } = rest
         const known = key !== undefined && thread.state.keys.has(key.key)
         const said = { messages, imported, actor, ...(client && { client }) }
-        const made = { creation: creation({ name, agent, governor }) }
+        const made = { creation: creation({ name, agent, governor }), rules }
         if (options.guard && !known)
           Object.assign(rest, await admit(thread, options.guard, { ...said, ...made }, newId))
         return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
@@ -268,6 +313,7 @@ export function createRuntime(options: RuntimeOptions) {
     /** An empty thread; the one that is there, if it is. */
     async create(caller: Caller, clientId: string, request: { agent?: string; title?: string }) {
       const agent = agentName(request.agent)
+      const governor = budgetOf(agent)
       const name = nameOf(caller, clientId)
       const { thread, result } = await withThread(caller, clientId, async (thread) => {
         if (thread.state.seq > 0) return false
@@ -295,6 +341,27 @@ export function createRuntime(options: RuntimeOptions) {
       const settled = await answer(decider, answering, actorOf(caller))
       ringHere(thread)
       return { thread, settled }
+    },
+
+    /** Limits in tokens and money that agents begin with and that their models cannot be held to. */
+    softLimits: () =>
+      options.agents.flatMap(({ agent }) =>
+        softLimits(budgetOf(agent.name), setups.get(agent.name)!),
+      ),
+
+    /** The budget of a thread, as it is now. */
+    async governor(caller: Caller, clientId: string) {
+      const { state } = await upToDate(caller, clientId)
+      return governorReport(state, setups.get(state.agent))
+    },
+
+    /** Sets it. Where the thread waits for more, this is the answer. */
+    async setGovernor(caller: Caller, clientId: string, change: BudgetChange, named: Named) {
+      const thread = await upToDate(caller, clientId)
+      const decider = { thread, tools: allTools(), now: clock.now(), newId }
+      await setBudget(decider, change, named, actorOf(caller))
+      ringHere(thread)
+      return governorReport(thread.state, setups.get(thread.state.agent))
     },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
@@ -344,24 +411,32 @@ export function createRuntime(options: RuntimeOptions) {
       caller: Caller,
       query: { limit: number; cursor?: string; archived?: boolean; active?: boolean },
     ): Promise<Page<ThreadRow>> {
-      return await store.threads({ tenant: caller.tenant, owner: caller.user, ...query })
+      const page = await store.threads({ tenant: caller.tenant, owner: caller.user, ...query })
+      return { ...page, rows: page.rows.filter(({ clientId }) => !isUserBudget(clientId)) }
     },
 
-    /** One call of an agent's model outside of any thread; nothing of it is kept. */
+    /**
+     * One call of an agent's model outside of any run; nothing of it is kept but its cost, which is the
+     * thread's where it is about one. Rejects with `budget_spent` at the limit.
+     */
     async *complete(
-      agent: string,
+      caller: Caller,
+      { agent, clientId }: { agent: string; clientId?: string },
       request: ModelRequest,
       signal: AbortSignal,
     ): AsyncGenerator<ModelEvent, void, undefined> {
       const { model } = setups.get(agent) ?? missing(agent)
+      const thread = clientId === undefined ? undefined : await find(caller, clientId)
       const last = request.messages.findLast(({ role }) => role === 'user')
-      if (last) await refuseInput(last, request.messages)
+      if (last) await refuseInput(caller, thread, agent, last, request.messages)
       const late = new AbortController()
-      const events = model.stream(request, AbortSignal.any([signal, late.signal]))
+      const call = { model, request, signal: AbortSignal.any([signal, late.signal]) }
+      const events = aside(caller, thread, agent, call)
       try {
         yield* watched(events, rules.silence, clock, () => late.abort())
       } catch (error) {
-        if (!signal.aborted) log.warn({ agent, err: error }, 'a call outside of threads failed')
+        const known = signal.aborted || isRuntimeError(error, 'budget_spent')
+        if (!known) log.warn({ agent, err: error }, 'a call outside of runs failed')
         throw error
       }
     },

@@ -1,4 +1,5 @@
 import type { NewId } from '../lib/ids.ts'
+import type { StartingBudget } from './agent-setups.ts'
 import { pendingAsks } from './branch.ts'
 import { cancelDrafts } from './cancel.ts'
 import { atEnd } from './ending.ts'
@@ -33,7 +34,7 @@ export interface Start {
   options?: RunOptions
   /** The thread is made with its first run. */
   name: ThreadName
-  governor: { isHitlEnabled: boolean; actionLimit: number }
+  governor: StartingBudget
 }
 
 /** How many runs may wait behind the one that has the thread. */
@@ -71,7 +72,7 @@ export async function start(thread: Thread, start: Start, newId: NewId) {
 /** An empty thread, without a run. */
 export const creation = ({ name, agent, governor }: Pick<Start, 'name' | 'agent' | 'governor'>) => [
   draft('thread.created', { ...name, agent }),
-  draft('governor.set', governor),
+  draft('governor.set', { ...governor }),
 ]
 
 function earlier(state: ThreadState, { key, messages }: Start): string | undefined {

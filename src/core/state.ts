@@ -72,6 +72,10 @@ export interface Run {
   usage: UsageLine[]
   /** Model calls of it that failed. */
   failedCalls: number
+  /** The effect that sums it up, once its budget left it only that. */
+  lastCall: string | null
+  /** Nobody attends it, and it was given its budget once more. */
+  extended: boolean
   /** Times that its agent failed and was run again. */
   agentRetries: number
   /** When its leg was queued, and by which driver; 0 for a command. */
@@ -126,12 +130,33 @@ export interface EffectRecord {
   output: string | undefined
   error: Failure | undefined
   usage: Usage | undefined
+  /** The budget that it was reserved from: how often that had been given anew. */
+  period: number
 }
 
 export interface Governor {
   isHitlEnabled: boolean
   actionLimit: number
   actionCounter: number
+  total: number
+  tokens: Measure
+  money: Measure
+  /** How often the budget was given anew. */
+  period: number
+  /** The last entry that changed what may be called: a guard that sees such changes. */
+  mark: string | null
+  /** The run that goes on with the cheaper model. */
+  cheaper: string | null
+  /** The run that may make one more call. */
+  last: string | null
+  /** Legs of agents elsewhere, and the model calls that those said they made. */
+  remote: { legs: number; reported: number }
+}
+
+/** What is used since the budget was given includes what is reserved. */
+export interface Measure {
+  limit: number | null
+  used: number
   total: number
 }
 
@@ -161,7 +186,7 @@ export function emptyState(threadId: string): ThreadState {
     asks: new Map(),
     effects: new Map(),
     grants: new Map(),
-    governor: { isHitlEnabled: false, actionLimit: 0, actionCounter: 0, total: 0 },
+    governor: emptyGovernor(),
     states: new Map(),
     keys: new Map(),
     refused: new Map(),
@@ -169,3 +194,17 @@ export function emptyState(threadId: string): ThreadState {
     cuts: [],
   }
 }
+
+const emptyGovernor = (): Governor => ({
+  isHitlEnabled: false,
+  actionLimit: 0,
+  actionCounter: 0,
+  total: 0,
+  tokens: { limit: null, used: 0, total: 0 },
+  money: { limit: null, used: 0, total: 0 },
+  period: 0,
+  mark: null,
+  cheaper: null,
+  last: null,
+  remote: { legs: 0, reported: 0 },
+})

@@ -64,9 +64,10 @@ export class Thread {
     const at = clock.now()
     const entries = drafts.map((draft): NewEntry => {
       const body = JSON.stringify(draft.body)
+      const id = newId('e')
       const entry: NewEntry = {
         v: 1,
-        id: newId('e'),
+        id,
         threadId: this.threadId,
         tx,
         at,
@@ -75,7 +76,7 @@ export class Thread {
         actor: writing.actor,
         digest: sha256(body),
         body,
-        marks: marksOf({ ...draft, at }, this.state),
+        marks: marksOf({ ...draft, at, id }, this.state),
       }
       if (draft.runId !== undefined) entry.runId = draft.runId
       if (draft.legId !== undefined) entry.legId = draft.legId

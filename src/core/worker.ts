@@ -1,3 +1,5 @@
+import { oneByOne } from '../lib/turn.ts'
+import { Work } from '../lib/work.ts'
 import { expire } from './asks.ts'
 import { historyFor } from './branch.ts'
 import { finishCancel } from './cancel.ts'
@@ -249,7 +251,7 @@ export class Worker {
     const channel = new Channel(leg, clock, spool)
     const messages = historyFor(thread.state, run)
     const tools = { clock, newId, crash, random: Math.random, secrets }
-    const bench: Bench = { leg, channel, messages, ...tools }
+    const bench: Bench = { leg, channel, messages, turn: oneByOne(), work: new Work(), ...tools }
     const driving = this.#driving.get(thread.threadId)
     if (driving) driving.leg = leg
     log.info(about, 'leg begins')

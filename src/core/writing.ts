@@ -16,7 +16,8 @@ const burst = 32
 
 /** The message that a model call is writing. */
 export class Writing {
-  #began = false
+  /** Something came back. */
+  began = false
   usage: Usage | undefined
   readonly #messageId: string
   readonly #bench: Bench
@@ -42,7 +43,7 @@ export class Writing {
   /** Takes an event; gives a promise when the event loop should have its turn. */
   take(event: ModelEvent): Promise<void> | undefined {
     const id = this.#messageId
-    this.#began = true
+    this.began = true
     switch (event.type) {
       case 'text':
       case 'reasoning':
@@ -102,7 +103,7 @@ export class Writing {
   }
 
   retraction(why: string) {
-    return this.#began ? [draft('message.retracted', { ids: [this.#messageId], why })] : []
+    return this.began ? [draft('message.retracted', { ids: [this.#messageId], why })] : []
   }
 
   #close(): void {

@@ -1,11 +1,18 @@
 import { z } from 'zod'
 import type { Decision } from '../core/asks.ts'
+import { budgetOptions, mostCalls } from '../core/budget-answers.ts'
 import type { Ask } from '../core/entries.ts'
 import { RuntimeError } from '../core/errors.ts'
 
 const maybe = <T extends z.ZodType>(schema: T) =>
   schema.nullish().transform((one) => one ?? undefined)
-const limit = z.number().int().min(0)
+
+/** What may be granted at once. */
+export const budgetLimits = {
+  calls: z.number().int().min(0).max(mostCalls),
+  tokens: z.number().int().min(1).max(1e12),
+  money: z.number().positive().max(1e9),
+}
 
 /** What a person may say, in a resume's payload or as the result of a call that stands for it. */
 const shapes = {
@@ -25,8 +32,11 @@ const shapes = {
     stop: maybe(z.boolean()),
   }),
   budget: z.looseObject({
-    newLimit: maybe(limit),
-    actionLimit: maybe(limit),
+    newLimit: maybe(budgetLimits.calls),
+    actionLimit: maybe(budgetLimits.calls),
+    newTokenLimit: budgetLimits.tokens.nullable().optional(),
+    newMoneyLimit: budgetLimits.money.nullable().optional(),
+    option: maybe(z.enum(budgetOptions)),
     newStatus: maybe(z.boolean()),
     isHitlEnabled: maybe(z.boolean()),
     approved: maybe(z.boolean()),
@@ -69,6 +79,7 @@ export function decisionFrom(ask: Ask, payload: unknown, named: string): Decisio
 const fields = [
   ...(['approved', 'reason', 'input', 'remember', 'stop'] as const),
   ...(['value', 'outcome', 'newLimit', 'newStatus'] as const),
+  ...(['newTokenLimit', 'newMoneyLimit', 'option'] as const),
 ]
 
 /** Only what a decision is made of, and only what was said. */

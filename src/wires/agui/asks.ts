@@ -1,3 +1,4 @@
+import { budgetOptions, mostCalls } from '../../core/budget-answers.ts'
 import type { Ask } from '../../core/entries.ts'
 import type { AskRecord } from '../../core/state.ts'
 import { shownAs, standInCall } from '../asks.ts'
@@ -53,8 +54,9 @@ function responseSchema({ kind, schema }: Ask): object {
   const text = { type: 'string' }
   const yes = { type: 'boolean' }
   if (kind === 'budget') {
-    const newLimit = { type: 'integer', minimum: 0 }
-    return { type: 'object', properties: { newLimit, newStatus: yes, stop: yes } }
+    const newLimit = { type: 'integer', minimum: 0, maximum: mostCalls }
+    const option = { enum: [...budgetOptions] }
+    return { type: 'object', properties: { newLimit, newStatus: yes, option, stop: yes } }
   }
   if (kind === 'in_doubt') {
     const outcome = { enum: ['happened', 'did_not', 'skip'] }

@@ -91,7 +91,8 @@ export function optionsFrom(
       ? (forwardedProps as Record<string, unknown>)
       : {}
   const headers = forwardedHeaders(request)
-  return { instructions: [...instructions, ...context], clientTools, forwarded, headers }
+  const alone = handrailProps(input).unattended === true && { unattended: true }
+  return { ...alone, instructions: [...instructions, ...context], clientTools, forwarded, headers }
 }
 
 /** The client's copy of the state, when it says something and something else than we have. */

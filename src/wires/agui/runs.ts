@@ -169,8 +169,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     return json({ stopped: true, interrupt })
   }
 
-  const suggest = ({ reply, agent, input }: Asked): Response =>
-    reply.live((signal) => suggestion(runtime, agent, input, signal))
+  const suggest = ({ reply, caller, agent, input }: Asked): Response =>
+    reply.live((signal) => suggestion(runtime, caller, agent, input, signal))
 
   return {
     run,

@@ -1,6 +1,7 @@
+import { isRuntimeError } from '../../core/errors.ts'
 import { textOf } from '../../core/messages.ts'
-import type { Runtime } from '../../core/runtime.ts'
-import { contentOf, endOf, event, startOf } from './events.ts'
+import type { Caller, Runtime } from '../../core/runtime.ts'
+import { contentOf, custom, endOf, event, startOf } from './events.ts'
 import { fromClient } from './messages.ts'
 import { type RunInput, readMessage } from './shapes.ts'
 
@@ -9,16 +10,18 @@ const chips = 'copilotkitSuggest'
 /** One model call for suggestion chips: streamed, and kept by nobody. */
 export async function* suggestion(
   runtime: Runtime,
+  caller: Caller,
   agent: string,
   input: RunInput,
   signal: AbortSignal,
 ): AsyncGenerator<string[], void, undefined> {
   const { threadId, runId } = input
   const messageId = runtime.newId('msg')
+  const about = { agent, clientId: threadId }
   yield [event('RUN_STARTED', { threadId, runId })]
   let speaks = false
   try {
-    for await (const said of runtime.complete(agent, requestFrom(input), signal)) {
+    for await (const said of runtime.complete(caller, about, requestFrom(input), signal)) {
       if (said.type === 'text') {
         const piece = { kind: 'text' as const, id: messageId, text: said.text }
         yield [...(speaks ? [] : startOf(piece)), contentOf('text', messageId, said.text)]
@@ -30,8 +33,12 @@ export async function* suggestion(
       }
     }
     yield [...(speaks ? endOf('text', messageId) : []), event('RUN_FINISHED', { threadId, runId })]
-  } catch {
-    yield [event('RUN_ERROR', { message: 'There are no suggestions now.', code: 'agent_failed' })]
+  } catch (error) {
+    if (isRuntimeError(error, 'budget_spent')) {
+      const skipped = custom('handrail:skipped', { what: 'suggestions', why: error.message })
+      yield [skipped, event('RUN_FINISHED', { threadId, runId })]
+    } else
+      yield [event('RUN_ERROR', { message: 'There are no suggestions now.', code: 'agent_failed' })]
   }
 }
 

@@ -1,7 +1,8 @@
 import type { Piece } from '../../core/agent.ts'
+import { governorView, movesMeter } from '../../core/budget.ts'
 import type { Known } from '../../core/entries.ts'
 import { textOf } from '../../core/messages.ts'
-import { ended } from '../../core/state.ts'
+import { ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Frame, Projection } from '../sse.ts'
 import { approvalJson, callEvent, isoTime, messageEvents } from './interaction.ts'
@@ -13,8 +14,10 @@ export function interactionView(thread: Thread, runId: string): Projection {
     dialect: `chats:${runId}`, // a reader of another run sees nothing of these pieces
     alike: true,
     entry: (entry) => {
-      if (entry.runId !== runId) return []
-      const list = framesOf(entry, state.clientId)
+      // A budget is the chat's: it may be set from outside of any interaction.
+      if (entry.runId !== runId)
+        return entry.kind === 'governor.set' ? governorFrame(entry, state) : []
+      const list = [...framesOf(entry, state.clientId), ...governorFrame(entry, state)]
       // A failed run that was tried again was not complete then.
       const goesOn = entry.kind === 'run.failed' && entry.seq !== state.runs.get(runId)?.endSeq
       return goesOn ? list.slice(0, -1) : list
@@ -30,6 +33,11 @@ export function interactionView(thread: Thread, runId: string): Projection {
 }
 
 const frame = (event: string, data: object): Frame => ({ event, data: JSON.stringify(data) })
+
+/** The meter, as it is now, whenever it moves. */
+function governorFrame(entry: Known, state: ThreadState): Frame[] {
+  return movesMeter(entry, state) ? [frame('governor', governorView(state.governor))] : []
+}
 
 const eventNames = {
   TOOL_CALL: 'tool_call',

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { budgetOptions } from '../../core/budget-answers.ts'
+import { budgetLimits } from '../decisions.ts'
 import { clientId } from '../http.ts'
 
 /** What goes over the chats wire; requests are strict, so that a typo is not silently ignored. */
@@ -20,6 +22,11 @@ export const createBody = z.strictObject({
   agent: z.string().optional(),
 })
 
+/** Any of these is a decision about a budget, and about nothing else. */
+export const budgetFields = [
+  ...(['newLimit', 'newStatus', 'newTokenLimit', 'newMoneyLimit', 'option'] as const),
+]
+
 export const approveBody = z
   .strictObject({
     approval_id: z.string().min(1),
@@ -33,18 +40,27 @@ export const approveBody = z
     /** An effect in doubt: what happened, and its result. */
     outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
     result: z.string().optional(),
-    newLimit: z.number().int().min(0).max(1_000_000).optional(),
+    /** A spent budget: what is given anew, beside or in place of "approved". */
+    newLimit: budgetLimits.calls.optional(),
     newStatus: z.boolean().optional(),
+    newTokenLimit: budgetLimits.tokens.nullable().optional(),
+    newMoneyLimit: budgetLimits.money.nullable().optional(),
+    option: z.enum(budgetOptions).optional(),
   })
   .refine(
-    ({ approved, stop, answer, outcome }) =>
-      approved !== undefined || stop || answer !== undefined || outcome !== undefined,
+    ({ approved, stop, answer, outcome, ...said }) =>
+      approved !== undefined ||
+      stop ||
+      answer !== undefined ||
+      outcome !== undefined ||
+      budgetFields.some((field) => said[field] !== undefined),
     { path: ['approved'], message: 'is missing. Send true or false.' },
   )
 
 export const startQuery = z.strictObject({
   when_busy: z.enum(['reject', 'queue', 'cancel']).optional(),
   on_disconnect: z.enum(['continue', 'cancel']).optional(),
+  unattended: z.enum(['true', 'false']).optional(),
 })
 export const eventsQuery = z.strictObject({ after: z.string().optional() })
 const limit = z

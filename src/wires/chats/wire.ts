@@ -60,8 +60,10 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
     const whenBusy = query.when_busy
     const last = request.headers.get('last-event-id')
     const cursor = last ? parseCursor(last, 'header.last-event-id') : undefined
+    const more: StartRequest = { ...start, ...headerOptions(request) }
+    if (query.unattended === 'true') more.options = { ...more.options, unattended: true }
     const { thread, runId } = await runtime
-      .start(caller, chatId, { ...start, ...headerOptions(request), ...(whenBusy && { whenBusy }) })
+      .start(caller, chatId, { ...more, ...(whenBusy && { whenBusy }) })
       .catch(namingInteraction)
     const run = thread.state.runs.get(runId)!
     const left =
@@ -136,12 +138,13 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
         const { state, run } = await find(caller, params.chat_id, params.interaction_id)
         const { approval_id, edited_input, answer, result, ...decision } = body
         if (!run.askIds.includes(approval_id)) throw new RuntimeError('ask_not_found')
+        refuseBudget(body, state.asks.get(approval_id)!)
         const { key } = keyOf(request, ['approve', params, body])
         const value = answer ?? result
         const said = {
           askId: approval_id,
           decision: { ...decision, input: edited_input, value },
-          named: { input: 'body.edited_input', value: 'body.answer' },
+          named: { input: 'body.edited_input', value: 'body.answer', limit: 'body.newLimit' },
         }
         const answering = { decisions: [said], ...headerOptions(request), ...(key && { key }) }
         const { settled } = await runtime.answer(caller, params.chat_id, answering)
@@ -305,6 +308,14 @@ function keyOf(request: Request, about: unknown): { key?: { key: string; digest:
     throw new RuntimeError('invalid_request', `${field}: use 1 to 200 characters.`, { field })
   }
   return { key: { key, digest: digestOf(about) } }
+}
+
+/** A new budget is no answer to another question: it must not count as a rejection of it. */
+function refuseBudget(body: z.infer<typeof shapes.approveBody>, { ask }: AskRecord): void {
+  const field = shapes.budgetFields.find((one) => body[one] !== undefined)
+  if (ask.kind === 'budget' || field === undefined) return
+  const problem = `body.${field}: this question is not about a budget.`
+  throw new RuntimeError('invalid_request', problem, { field: `body.${field}` })
 }
 
 function decisionJson({ answer, answeredBy, answeredAt }: AskRecord) {

@@ -1,6 +1,6 @@
 import { failureOf } from '../../core/errors.ts'
 import { textOf } from '../../core/messages.ts'
-import type { Runtime } from '../../core/runtime.ts'
+import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState } from '../../core/state.ts'
 import type { RuntimeEvent } from './events.ts'
 import { failedStatus } from './failures.ts'
@@ -19,6 +19,7 @@ export function isOnce({ threadId, agentSession, metadata, forwardedParameters }
 /** One model call that leaves no trace. */
 export async function* once(
   runtime: Runtime,
+  caller: Caller,
   agent: string,
   data: GenerateInput,
   signal: AbortSignal,
@@ -38,7 +39,7 @@ export async function* once(
   }
   let speaks = false
   try {
-    for await (const event of runtime.complete(agent, requestFrom(data), signal)) {
+    for await (const event of runtime.complete(caller, { agent }, requestFrom(data), signal)) {
       if (event.type === 'text') {
         const content = { type: 'TextMessageContent', messageId, content: event.text } as const
         yield speaks ? [content] : [{ type: 'TextMessageStart', messageId, at }, content]

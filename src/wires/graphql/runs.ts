@@ -67,7 +67,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const threadId = idFrom(given, 'data.threadId')
     const said: Said = { ...asked, agent: agent.name, threadId, data, properties }
     if (!isOnce(data)) return await take(said).catch((error: unknown) => refused(said, error))
-    return answered(said, null, (signal) => once(runtime, agent.name, data, signal))
+    return answered(said, null, (signal) => once(runtime, asked.caller, agent.name, data, signal))
   }
 
   /** Answers first, then what is said; without either, what the client has not seen. */
