@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { ownerWord } from './core/audience.ts'
 import type { Caller } from './core/runtime.ts'
 import { ConfigError } from './lib/config-error.ts'
 import type { Access } from './models/maker.ts'
@@ -212,13 +213,18 @@ function readApiKeys(text: string): Map<string, Omit<Caller, 'wire'>> {
   const keys = new Map<string, Omit<Caller, 'wire'>>()
   for (const part of text.split(',').map((one) => one.trim())) {
     if (part === '') continue
-    const match = /^([\w.~-]{16,})=(?:([\w.@-]+)\/)?([\w.@-]+)(?::([\w+]+))?$/.exec(part)
+    const match =
+      /^([\w.~-]{16,})=(?:([\w.@-]+)\/)?([\w.@-]+)(?::(\w{1,100}(?:\+\w{1,100})*))?$/.exec(part)
     if (!match) {
       throw new ConfigError(
         'HANDRAIL_API_KEYS: write key=user or key=tenant/user:role, with keys of 16 characters or more.',
       )
     }
     const [, key, tenant = 'default', user, roles = 'user'] = match
+    if (roles.split('+').includes(ownerWord))
+      throw new ConfigError(
+        'HANDRAIL_API_KEYS: no role can be called owner: that is whose chat it is.',
+      )
     keys.set(key!, { tenant, user: user!, roles: roles.split('+') })
   }
   return keys

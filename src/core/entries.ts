@@ -75,7 +75,7 @@ export const askSchema = z.object({
   atTimeout: z.enum(['reject', 'approve', 'stop']),
   /** Asked in the middle of a call, which goes on with the answer: its leg does not end. */
   live: z.boolean().optional(),
-  /** Roles that may decide, besides the owner unless the policy says otherwise. */
+  /** All who may decide: `owner`, and names of roles. Absent: the owner, and approvers of the tenant. */
   audience: z.array(z.string()).optional(),
 })
 

@@ -1,3 +1,4 @@
+import { audienceOf } from './audience.ts'
 import type { Draft, Envelope } from './entries.ts'
 import { titleFrom } from './fold.ts'
 import type { ThreadState } from './state.ts'
@@ -7,7 +8,7 @@ import type { Marks } from './store.ts'
 export const cancelGrace = 5_000
 
 /** What an entry changes in the store's indexes: the only place that knows facts by name. */
-export function marksOf(entry: Draft & Pick<Envelope, 'at'>, state: ThreadState): Marks {
+export function marksOf(entry: Draft & Pick<Envelope, 'at' | 'actor'>, state: ThreadState): Marks {
   const { at, runId = '', legId = '' } = entry
   const thread = { updatedAt: at }
   switch (entry.kind) {
@@ -56,20 +57,24 @@ export function marksOf(entry: Draft & Pick<Envelope, 'at'>, state: ThreadState)
     }
     case 'ask.raised': {
       const { ask } = entry.body
-      const { tenant, owner, threadId } = state
-      const row = { threadId, tenant, owner, runId, settledAt: null, state: 'pending' } as const
-      const { askId, kind, title, deadline, tool = null, audience = [] } = ask
+      const { tenant, owner, threadId, clientId } = state
+      const agent = state.runs.get(runId)?.agent ?? state.agent
+      const open = { state: 'pending', raisedAt: at, settledAt: null, decidedBy: null } as const
+      const { askId, kind, title, deadline, tool = null } = ask
+      const row = { askId, threadId, tenant, owner, clientId, runId, agent, ...open }
       return {
         facts: { [`ask:${askId}`]: 'pending' },
-        ask: { ...row, askId, kind, title, deadline, tool, audience, raisedAt: at },
+        ask: { ...row, kind, title, deadline, tool, audience: [...audienceOf(ask)] },
         timers: { [`ask:${askId}`]: deadline },
       }
     }
     case 'ask.answered': {
       const { askId, state: settled } = entry.body
+      const byPerson = entry.actor.type === 'user' && settled !== 'cancelled'
+      const by = byPerson ? { decidedBy: entry.actor.id } : {}
       return {
         facts: { [`ask:${askId}`]: settled },
-        ask: { askId, state: settled, settledAt: at },
+        ask: { askId, state: settled, settledAt: at, ...by },
         timers: { [`ask:${askId}`]: null },
       }
     }

@@ -18,6 +18,7 @@ import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { ClientRules, Guard } from './guard.ts'
 import { idle } from './idle.ts'
+import { inbox } from './inbox.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
@@ -218,6 +219,13 @@ export function createRuntime(options: RuntimeOptions) {
     return thread
   }
 
+  async function settle(caller: Caller, thread: Thread, answering: Answering) {
+    const decider = { thread, tools: allTools(), now: clock.now(), newId, person: caller }
+    const settled = await answer(decider, answering, actorOf(caller))
+    ringHere(thread)
+    return settled
+  }
+
   const api = {
     clock,
     newId,
@@ -291,11 +299,11 @@ export function createRuntime(options: RuntimeOptions) {
       const { active } = thread.state
       if (active !== null && answering.options)
         secrets.keep(thread, active, splitSecrets(answering.options).secrets)
-      const decider = { thread, tools: allTools(), now: clock.now(), newId }
-      const settled = await answer(decider, answering, actorOf(caller))
-      ringHere(thread)
-      return { thread, settled }
+      return { thread, settled: await settle(caller, thread, answering) }
     },
+
+    /** What the caller may decide, across threads. */
+    inbox: inbox({ store, open: threads.warm, settle }),
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
       const thread = await upToDate(caller, clientId)

@@ -1,3 +1,4 @@
+import type { Person } from './audience.ts'
 import type { AskKind, AskState, Entry, Envelope } from './entries.ts'
 import type { Tail } from './tail.ts'
 
@@ -121,7 +122,10 @@ export interface AskRow {
   threadId: string
   tenant: string
   owner: string
+  /** Its thread, as the owner calls it. */
+  clientId: string
   runId: string
+  agent: string
   kind: AskKind
   title: string
   tool: string | null
@@ -130,6 +134,8 @@ export interface AskRow {
   raisedAt: number
   deadline: number
   settledAt: number | null
+  /** The person who did. */
+  decidedBy: string | null
 }
 
 export interface ThreadQuery {
@@ -147,7 +153,15 @@ export interface AskQuery {
   tenant: string
   /** Absent: every owner of the tenant. */
   owner?: string
-  state?: AskState
+  /** Only what this person may decide, or has decided: the inbox. Clients' own calls are not in it. */
+  decider?: Person
+  state?: AskState | 'settled'
+  kind?: AskKind
+  tool?: string
+  agent?: string
+  /** Of the owner's thread of this name. */
+  clientId?: string
+  askId?: string
   limit: number
   cursor?: string
 }

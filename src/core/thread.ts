@@ -75,7 +75,7 @@ export class Thread {
         actor: writing.actor,
         digest: sha256(body),
         body,
-        marks: marksOf({ ...draft, at }, this.state),
+        marks: marksOf({ ...draft, at, actor: writing.actor }, this.state),
       }
       if (draft.runId !== undefined) entry.runId = draft.runId
       if (draft.legId !== undefined) entry.legId = draft.legId

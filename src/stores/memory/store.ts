@@ -1,3 +1,4 @@
+import { isWanted, liesIn, traysFor } from '../../core/audience.ts'
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { AskRow, Guard, Marks, NewEntry, Store, ThreadRow } from '../../core/store.ts'
@@ -58,7 +59,15 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
     const { ask } = marks
     // The columns of an ask that was never raised have no row to go to.
     if (ask && (thread.asks.has(ask.askId) || ask.raisedAt !== undefined))
-      thread.asks.set(ask.askId, { ...thread.asks.get(ask.askId), ...ask, threadId } as AskRow)
+      thread.asks.set(ask.askId, {
+        ...(thread.asks.get(ask.askId) ?? {
+          agent: thread.row.agent, // older marks do not say these
+          clientId: thread.row.clientId,
+          decidedBy: null,
+        }),
+        ...ask,
+        threadId,
+      } as AskRow)
   }
 
   return {
@@ -112,12 +121,12 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
       return pageOf(rows, (row) => [-row.updatedAt, row.threadId], 'newest', limit, cursor)
     },
 
-    async asks({ tenant, owner, state, limit, cursor }) {
+    async asks({ limit, cursor, ...query }) {
       const rows = [...threads.values()]
         .flatMap((thread) => [...thread.asks.values()])
-        .filter((ask) => ask.tenant === tenant)
-        .filter((ask) => owner === undefined || ask.owner === owner)
-        .filter((ask) => state === undefined || ask.state === state)
+        .filter((ask) => ask.tenant === query.tenant)
+        .filter((ask) => !query.decider || liesIn(ask, traysFor(query.decider)))
+        .filter((ask) => isWanted(ask, query))
       return pageOf(
         rows,
         (ask) => [ask.deadline, ask.askId, ask.threadId],

@@ -75,8 +75,22 @@ export function statements(schema: string) {
         ORDER BY updated_at DESC, thread_id DESC LIMIT ${limit}`,
     }),
     asks: (where: string, limit: string): Statement => ({
-      text: `SELECT ${askList} FROM ${s}.asks WHERE ${where}
-        ORDER BY deadline, ask_id, thread_id LIMIT ${limit}`,
+      text: `SELECT ${askList} FROM ${s}.asks a WHERE ${where}
+        ORDER BY a.deadline, a.ask_id, a.thread_id LIMIT ${limit}`,
     }),
+    /** The first of each tray and state, of which the index knows the order; then the first of all. */
+    inbox: (trays: string, states: string, where: string, limit: string): Statement => ({
+      text: `SELECT DISTINCT ON (a.deadline, a.ask_id, a.thread_id) ${askList}
+        FROM unnest(${trays}::text[]) AS wanted_tray, unnest(${states}::text[]) AS wanted_state,
+        LATERAL (
+          SELECT a.* FROM ${s}.inbox i
+          JOIN ${s}.asks a ON a.thread_id = i.thread_id AND a.ask_id = i.ask_id
+          WHERE i.tray = wanted_tray AND i.state = wanted_state AND ${where}
+          ORDER BY i.deadline, i.ask_id, i.thread_id LIMIT ${limit}
+        ) a
+        ORDER BY a.deadline, a.ask_id, a.thread_id LIMIT ${limit}`,
+    }),
+    liesIn: (trays: string) => `EXISTS (SELECT FROM ${s}.inbox i
+      WHERE i.thread_id = a.thread_id AND i.ask_id = a.ask_id AND i.tray = ANY (${trays}::text[]))`,
   }
 }
