@@ -25,6 +25,7 @@ import { type AgentSettings, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
 import { aguiWire } from './wires/agui/wire.ts'
+import { approvalsWire } from './wires/approvals/wire.ts'
 import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
@@ -80,6 +81,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const agui = { runtime, heartbeats, basePaths, whenBusy: config.aguiBusy, version: version() }
   const routes: Route[] = [
     ...chatsWire(runtime, heartbeats),
+    ...approvalsWire(runtime),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
     ...workflowWire({ runtime, basePaths, version: version() }),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),

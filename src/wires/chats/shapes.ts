@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { decisionFields, saysNothing, saysSomething } from '../approve.ts'
 import { clientId } from '../http.ts'
 
 /** What goes over the chats wire; requests are strict, so that a typo is not silently ignored. */
@@ -21,26 +22,8 @@ export const createBody = z.strictObject({
 })
 
 export const approveBody = z
-  .strictObject({
-    approval_id: z.string().min(1),
-    approved: z.boolean().optional(),
-    reason: z.string().max(10_000).optional(),
-    edited_input: z.record(z.string(), z.unknown()).optional(),
-    remember: z.boolean().optional(),
-    stop: z.boolean().optional(),
-    /** Answer in place of the tool, or what was asked for: then as its schema says. */
-    answer: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
-    /** An effect in doubt: what happened, and its result. */
-    outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
-    result: z.string().optional(),
-    newLimit: z.number().int().min(0).max(1_000_000).optional(),
-    newStatus: z.boolean().optional(),
-  })
-  .refine(
-    ({ approved, stop, answer, outcome }) =>
-      approved !== undefined || stop || answer !== undefined || outcome !== undefined,
-    { path: ['approved'], message: 'is missing. Send true or false.' },
-  )
+  .strictObject({ approval_id: z.string().min(1), ...decisionFields })
+  .refine(saysSomething, saysNothing)
 
 export const startQuery = z.strictObject({
   when_busy: z.enum(['reject', 'queue', 'cancel']).optional(),
