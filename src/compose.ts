@@ -81,7 +81,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const agui = { runtime, heartbeats, basePaths, whenBusy: config.aguiBusy, version: version() }
   const routes: Route[] = [
     ...chatsWire(runtime, heartbeats),
-    ...approvalsWire(runtime),
+    ...approvalsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
     ...workflowWire({ runtime, basePaths, version: version() }),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),

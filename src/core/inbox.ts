@@ -1,9 +1,11 @@
+import type { Clock } from '../lib/clock.ts'
 import type { Answering } from './asks.ts'
 import type { AskKind } from './entries.ts'
 import { RuntimeError } from './errors.ts'
+import { followInbox } from './follow-inbox.ts'
 import type { Caller } from './runtime.ts'
 import type { AskRecord } from './state.ts'
-import type { AskQuery, AskRow, Page, Store } from './store.ts'
+import type { AskQuery, AskRow, Bus, Page, Store } from './store.ts'
 import type { Thread } from './thread.ts'
 
 export interface InboxQuery
@@ -15,6 +17,10 @@ export interface InboxQuery
 
 interface Setup {
   store: Store
+  bus: Bus
+  clock: Clock
+  /** Milliseconds after which an inbox is looked into although nobody rang. */
+  every: number
   open: (threadId: string) => Promise<Thread>
   settle: (caller: Caller, thread: Thread, answering: Answering) => Promise<ReadonlySet<string>>
 }
@@ -23,7 +29,8 @@ interface Setup {
  * Asks across threads, for whoever may decide them. What is another's, another tenant's or nobody's is the
  * same to a caller: it is not there (I10). The thread around an ask is never shown.
  */
-export function inbox({ store, open, settle }: Setup) {
+export function inbox(setup: Setup) {
+  const { store, open, settle } = setup
   async function find(caller: Caller, askId: string): Promise<{ row: AskRow; thread: Thread }> {
     const query = { tenant: caller.tenant, decider: caller, askId, limit: 1 }
     const [row] = (await store.asks(query)).rows
@@ -58,6 +65,10 @@ export function inbox({ store, open, settle }: Setup) {
       const again = own && thread.state.keys.get(own.key)?.ref === `ask:${askId}`
       return { record: recordOf(thread, askId), mine: settled.has(askId) || again === true }
     },
+
+    /** What is open, unless the reader has been here, and then what changes. */
+    follow: (caller: Caller, after: string | undefined, signal: AbortSignal) =>
+      followInbox({ ...setup, person: caller, tenant: caller.tenant }, after, signal),
   }
 }
 

@@ -28,7 +28,15 @@ import { serve } from './serving.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus, ThreadState } from './state.ts'
 import type { Cache, ThreadName, ThreadRow } from './store.ts'
-import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
+import {
+  type Bus,
+  gone,
+  inboxBell,
+  type Page,
+  type Queue,
+  type Slots,
+  type Store,
+} from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
 import { view } from './view.ts'
@@ -98,6 +106,7 @@ export function createRuntime(options: RuntimeOptions) {
   const crash = options.crash ?? (() => {})
   const serverId = options.serverId ?? newId('server')
   const leaseTtl = options.leaseTtl ?? 15_000
+  const sweepEvery = options.sweepEvery ?? Math.min(5_000, leaseTtl / 3)
   const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
   const around = { store, bus, clock, newId, crash }
   const threads = threadCache((threadId) => new Thread(threadId, around))
@@ -303,7 +312,7 @@ export function createRuntime(options: RuntimeOptions) {
     },
 
     /** What the caller may decide, across threads. */
-    inbox: inbox({ store, open: threads.warm, settle }),
+    inbox: inbox({ store, bus, clock, every: sweepEvery, open: threads.warm, settle }),
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
       const thread = await upToDate(caller, clientId)
@@ -346,6 +355,7 @@ export function createRuntime(options: RuntimeOptions) {
       await options.cache?.delete(thread.threadId)
       forget(thread)
       bus.ring(thread.threadId, gone)
+      bus.ring(inboxBell(caller.tenant), gone)
     },
 
     async list(
@@ -392,7 +402,7 @@ export function createRuntime(options: RuntimeOptions) {
         ...{ store, bus, queue, clock, log, forget, ring },
         peek: threads.peek,
         look: (threadId) => worker.look(threadId),
-        every: options.sweepEvery ?? Math.min(5_000, leaseTtl / 3),
+        every: sweepEvery,
         leaving: leaving.signal,
         closing: closing.signal,
       }),

@@ -29,6 +29,12 @@ export interface Store {
   threads(query: ThreadQuery): Promise<Page<ThreadRow>>
   /** By deadline, soonest first. */
   asks(query: AskQuery): Promise<Page<AskRow>>
+  /**
+   * What was raised or settled in an inbox after a place, as it is now, in no order. Every change is given
+   * at least once to whoever goes on from `next`. No rows at all: that place is not known any more, or
+   * there are more than `limit`; read the inbox anew. Without `after` nothing is given, and `next` is now.
+   */
+  askChanges(query: AskChanges): Promise<{ rows?: AskRow[]; next: string }>
 
   /**
    * Takes the thread's lease if it is free, lapsed, or already the holder's, by the store's own
@@ -166,6 +172,13 @@ export interface AskQuery {
   cursor?: string
 }
 
+export interface AskChanges {
+  tenant: string
+  decider: Person
+  after?: string
+  limit: number
+}
+
 export interface Page<Row> {
   rows: Row[]
   next?: string
@@ -184,6 +197,9 @@ export interface Bus {
 
 /** Rung for a thread that is no more. */
 export const gone = -1
+
+/** Rung, with any number, when an inbox of the tenant has changed; no thread is called so. */
+export const inboxBell = (tenant: string): string => `\0inbox:${tenant}`
 
 /** Rings doorbells: a job only says *look at thread T*. */
 export interface Queue {

@@ -6,7 +6,7 @@ import { isRuntimeError, RuntimeError } from './errors.ts'
 import { apply } from './fold.ts'
 import { marksOf } from './marks.ts'
 import { emptyState, type ThreadState } from './state.ts'
-import type { Bus, Guard, NewEntry, Store } from './store.ts'
+import { type Bus, type Guard, inboxBell, type NewEntry, type Store } from './store.ts'
 import { closedBy, type Tail } from './tail.ts'
 
 /** What core is given from outside: it does no I/O of its own. */
@@ -91,6 +91,8 @@ export class Thread {
     this.#late.set(drafts, written)
     await this.#accept(known)
     this.#late.delete(drafts)
+    if (known.some(({ kind }) => kind.startsWith('ask.')))
+      this.#around.bus.ring(inboxBell(this.state.tenant), this.state.seq)
     return known
   }
 

@@ -435,6 +435,32 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
         expect(seen).toEqual(['role', 'own', 'both', ...more])
       })
 
+      test('tells what was raised and settled since, and nothing of others', async () => {
+        const { store } = await filled()
+        const look = (after?: string, decider: Person = carl, limit = 10) =>
+          store.askChanges({ tenant: 'acme', decider, limit, ...(after && { after }) })
+        const { rows: none, next: start } = await look()
+        expect(none).toEqual([])
+        expect((await look(start)).rows).toEqual([])
+        await raise(store, 't', 'new', { audience: ['approver'] })
+        await raise(store, 'u', 'his', { owner: 'bob', audience: ['owner'] })
+        await raise(store, 't', 'page2', { kind: 'client_tool' })
+        const settled = { state: 'approved', settledAt: 7, decidedBy: 'dora' } as const
+        await store.append('t', [marking('t', { ask: { askId: 'both', ...settled } })], {})
+        const told = async (after: string, decider?: Person) =>
+          (await look(after, decider)).rows?.map(({ askId, state }) => `${askId} ${state}`).sort()
+        expect(await told(start)).toEqual(['both approved', 'new pending'])
+        expect(await told(start, ann)).toEqual(['both approved'])
+        expect(await told(start, { user: 'eve', roles: [] })).toEqual([])
+        const later = (await look(start)).next
+        expect(await told(later)).toEqual([])
+        await raise(store, 't', 'last', { audience: ['approver'] })
+        expect(await told(later)).toEqual(['last pending'])
+        expect((await look(start, carl, 1)).rows).toBeUndefined() // more than that
+        for (const place of ['', 'odd', 'life.1', '99999999999999999999', '9999999999999999999'])
+          expect((await look(place || 'x')).rows).toBeUndefined()
+      })
+
       test('knows an ask whose marks are of an earlier version', async () => {
         const { store, listed } = await filled()
         const { agent, clientId, decidedBy, ...older } = askOf('old', 't', { audience: [] })

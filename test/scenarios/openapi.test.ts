@@ -31,7 +31,7 @@ interface Document {
 /** The tables themselves; what they would call is not there. */
 const table: Route[] = [
   ...chatsWire({} as Runtime, new Heartbeats()),
-  ...approvalsWire({} as Runtime),
+  ...approvalsWire({} as Runtime, new Heartbeats()),
   ...aguiWire({
     runtime: {} as Runtime,
     heartbeats: new Heartbeats(),

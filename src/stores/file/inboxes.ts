@@ -1,5 +1,6 @@
 import { isWanted, liesIn, traysFor, traysOf } from '../../core/audience.ts'
-import type { AskQuery, AskRow, Page } from '../../core/store.ts'
+import type { AskChanges, AskQuery, AskRow, Page } from '../../core/store.ts'
+import { Changes } from './changes.ts'
 import { compareKeys, decode, encode, type Order, SortedRows } from './sorted.ts'
 
 /** The asks of a tenant: all of them, those of each tray, and by their ids. */
@@ -20,6 +21,7 @@ const newTray = (): Tray => ({ all: new SortedRows(soonest), pending: new Sorted
 /** Every ask, in the order in which they must be answered. A page reads its own rows only. */
 export class Inboxes {
   readonly #inboxes = new Map<string, Inbox>()
+  readonly #changes = new Changes()
 
   /** Lists the ask as it is now, in place of what was known of it. */
   set(known: AskRow | undefined, ask: AskRow | undefined): void {
@@ -39,6 +41,20 @@ export class Inboxes {
         ? listsFor(inbox, query).map((list) => list.first(limit + 1, after, wanted))
         : [byId(inbox, query).filter(wanted)]
     return joined(rows, limit)
+  }
+
+  changes({ tenant, decider, after, limit }: AskChanges): { rows?: AskRow[]; next: string } {
+    const { next } = this.#changes
+    const changed = after === undefined ? [] : this.#changes.since(after)
+    if (!changed) return { next }
+    const trays = traysFor(decider)
+    const rows = new Set<AskRow>()
+    for (const one of changed) {
+      const ids = one.tenant === tenant ? this.#inboxes.get(tenant)?.ids : undefined
+      const ask = ids?.get(one.askId)?.get(one.threadId)
+      if (ask && liesIn(ask, trays)) rows.add(ask)
+    }
+    return rows.size > limit ? { next } : { rows: Array.from(rows, soonest.copy), next }
   }
 
   #put(
@@ -65,6 +81,7 @@ export class Inboxes {
       put(tray, trays.has(name) ? ask : undefined)
     }
     const alike = inbox.ids.get(askId) ?? new Map<string, AskRow>()
+    this.#changes.add({ tenant, threadId, askId })
     if (ask) inbox.ids.set(askId, alike.set(threadId, ask))
     else if (alike.delete(threadId) && alike.size === 0) inbox.ids.delete(askId)
   }

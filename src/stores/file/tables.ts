@@ -1,4 +1,5 @@
 import type {
+  AskChanges,
   AskQuery,
   AskRow,
   Marks,
@@ -95,6 +96,10 @@ export class Tables {
 
   asks(query: AskQuery): Page<AskRow> {
     return this.#inboxes.page(query)
+  }
+
+  askChanges(query: AskChanges) {
+    return this.#inboxes.changes(query)
   }
 
   #setRow(row: ThreadRow): void {

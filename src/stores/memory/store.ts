@@ -3,6 +3,7 @@ import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { AskRow, Guard, Marks, NewEntry, Store, ThreadRow } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { newId } from '../../lib/ids.ts'
 import { pageOf } from './page.ts'
 
 interface Thread {
@@ -27,6 +28,8 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
   /** The newest fence of each thread; it outlives the lease, so that a late driver may finish. */
   const fences = new Map<string, number>()
   let lastFence = 0
+  const life = newId('life')
+  const changedAsks: { threadId: string; askId: string }[] = []
   let closed = false
 
   const nameOf = (row: ThreadRow) => JSON.stringify([row.tenant, row.owner, row.clientId])
@@ -58,7 +61,8 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
     Object.assign(thread.row, marks.thread, { threadId })
     const { ask } = marks
     // The columns of an ask that was never raised have no row to go to.
-    if (ask && (thread.asks.has(ask.askId) || ask.raisedAt !== undefined))
+    if (ask && (thread.asks.has(ask.askId) || ask.raisedAt !== undefined)) {
+      changedAsks.push({ threadId, askId: ask.askId })
       thread.asks.set(ask.askId, {
         ...(thread.asks.get(ask.askId) ?? {
           agent: thread.row.agent, // older marks do not say these
@@ -68,6 +72,7 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
         ...ask,
         threadId,
       } as AskRow)
+    }
   }
 
   return {
@@ -134,6 +139,19 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
         limit,
         cursor,
       )
+    },
+
+    async askChanges({ tenant, decider, after, limit }) {
+      const next = `${life}.${changedAsks.length}`
+      if (after === undefined) return { rows: [], next }
+      const [made, from] = after.split('.')
+      if (made !== life || !(Number(from) <= changedAsks.length)) return { next }
+      const rows = new Set<AskRow>()
+      for (const { threadId, askId } of changedAsks.slice(Number(from))) {
+        const ask = threads.get(threadId)?.asks.get(askId)
+        if (ask?.tenant === tenant && liesIn(ask, traysFor(decider))) rows.add(ask)
+      }
+      return rows.size > limit ? { next } : { rows: structuredClone([...rows]), next }
     },
 
     async claim(threadId, holder, ttl, force = false) {

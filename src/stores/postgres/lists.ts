@@ -1,7 +1,14 @@
 import { type Person, rolesOf } from '../../core/audience.ts'
 import { askStates } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import type { AskQuery, AskRow, Page, ThreadQuery, ThreadRow } from '../../core/store.ts'
+import type {
+  AskChanges,
+  AskQuery,
+  AskRow,
+  Page,
+  ThreadQuery,
+  ThreadRow,
+} from '../../core/store.ts'
 import type { Database } from './database.ts'
 import { askOf, type Found, threadOf } from './rows.ts'
 import type { Statements } from './statements.ts'
@@ -32,6 +39,18 @@ export function lists(database: Database, sql: Statements) {
       const found = await database.query<Found>(statement, values)
       const keyOfRow = (ask: AskRow) => ['soonest', ask.deadline, ask.askId, ask.threadId]
       return pageOf(found.map(askOf), query.limit, keyOfRow)
+    },
+
+    async askChanges({ tenant, decider, after, limit }: AskChanges) {
+      const known = after === undefined || /^\d{1,19}$/.test(after)
+      // The largest there is: nothing came after it.
+      const from = known && after !== undefined ? after : '18446744073709551615'
+      const values = [keyOf(tenant), traysOf(decider), from, most(limit) + 1]
+      const found = await database.query<Found>(sql.askChanges, values)
+      const { next, latest } = found[0] as unknown as { next: string; latest: string }
+      const lost = !known || (after !== undefined && BigInt(after) > BigInt(latest))
+      const rows = found.filter(({ ask_id }) => ask_id !== null).map(askOf)
+      return lost || rows.length > most(limit) ? { next } : { rows, next }
     },
   }
 }

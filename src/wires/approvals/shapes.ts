@@ -9,7 +9,6 @@ export const approvalParams = z.object({ id: clientId })
 const kind = z.enum(askKinds).exclude(['client_tool'])
 const state = z.enum(askStates)
 
-/** Also of the stream. */
 const filters = {
   kind: kind.optional(),
   tool: z.string().min(1).max(200).optional(),
@@ -29,6 +28,8 @@ export const listQuery = z.strictObject({
     .default(50),
   cursor: z.string().optional(),
 })
+
+export const streamQuery = z.strictObject({ after: z.string().max(200).optional() })
 
 export const decideBody = z
   .strictObject({ ...decisionFields, decision: z.enum(['approve', 'reject']).optional() })
@@ -88,6 +89,10 @@ export const listResponses = {
     description: 'One page, the soonest deadline first',
     schema: z.object({ approvals: z.array(approval), next_cursor: z.string().nullable() }),
   },
+  ...problems,
+}
+export const streamResponses = {
+  200: { description: 'The inbox as it changes', stream: 'text/event-stream' },
   ...problems,
 }
 export const readResponses = {

@@ -2,11 +2,13 @@ import type { InboxQuery } from '../../core/inbox.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { decided, decisionOn, keyOf } from '../approve.ts'
 import { json, namingCursor, type Route, route } from '../http.ts'
+import { type Heartbeats, sse } from '../sse.ts'
 import { approvalJson, wholeJson } from './approval.ts'
 import * as shapes from './shapes.ts'
+import { inboxFrames } from './stream.ts'
 
 /** The inbox: all that the caller may decide, across chats. */
-export function approvalsWire(runtime: Runtime): Route[] {
+export function approvalsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
   const routes: Route[] = [
     route({
       method: 'get',
@@ -19,6 +21,20 @@ export function approvalsWire(runtime: Runtime): Route[] {
         return json({
           approvals: page.rows.map((row) => approvalJson(row, caller.user)),
           next_cursor: page.next ?? null,
+        })
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/approvals/stream', // before those with an id: no approval is called so
+      summary: 'What is open, and then what is raised, settled and expired',
+      query: shapes.streamQuery,
+      headers: { 'Last-Event-ID': 'The id of the last frame that arrived' },
+      responses: shapes.streamResponses,
+      async handle({ query, caller, request }) {
+        const after = query.after ?? request.headers.get('last-event-id') ?? undefined
+        return sse((signal) => inboxFrames(runtime, caller, after, signal), heartbeats, {
+          resumes: true,
         })
       },
     }),
