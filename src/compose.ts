@@ -24,6 +24,7 @@ import { createServer } from './server.ts'
 import { type AgentSettings, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
+import { webhook } from './webhooks/webhook.ts'
 import { aguiWire } from './wires/agui/wire.ts'
 import { approvalsWire } from './wires/approvals/wire.ts'
 import { readable } from './wires/chats/readable.ts'
@@ -73,6 +74,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     governor: config.governor,
     plainIds: config.apiKeys.size === 0,
     calls,
+    ...hooksOf(config, clock),
   })
   store.onDescribe?.((threadId, runIds) => readable(runtime, threadId, runIds))
 
@@ -122,6 +124,12 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
       await store.close()
     },
   }
+}
+
+function hooksOf({ webhook: options }: Config, { now }: Clock) {
+  if (!options) return {}
+  const { about, again } = options
+  return { hooks: { about, again, deliver: webhook({ ...options, now }) } }
 }
 
 /** Milliseconds for streams to end. */

@@ -5,6 +5,7 @@ import { ownerWord } from './core/audience.ts'
 import type { Caller } from './core/runtime.ts'
 import { ConfigError } from './lib/config-error.ts'
 import type { Access } from './models/maker.ts'
+import { keyFrom } from './webhooks/signature.ts'
 
 export { ConfigError }
 
@@ -54,6 +55,10 @@ export interface Config {
   /** A segment of the file store's commit log ends when it is longer. */
   segmentBytes: number
   governor: { isHitlEnabled: boolean; actionLimit: number }
+  /** Where notices of asks go. */
+  webhook:
+    | { url: string; secret: string; about: 'raised' | 'both'; again: number; publicUrl?: string }
+    | undefined
   /** `point:occurrence`, for tests: the process kills itself there. */
   crash: string | undefined
 }
@@ -122,6 +127,11 @@ const schema = z.object({
   HANDRAIL_PUBLIC_API_KEY: z.string().min(1).optional(),
   HANDRAIL_HITL: onOff('off'),
   HANDRAIL_ACTION_LIMIT: whole(10),
+  HANDRAIL_WEBHOOK_URL: address,
+  HANDRAIL_WEBHOOK_SECRET: z.string().optional(),
+  HANDRAIL_WEBHOOK_EVENTS: z.enum(['raised', 'all']).default('raised'),
+  HANDRAIL_WEBHOOK_RETRY_MS: whole(15_000, 1),
+  HANDRAIL_PUBLIC_URL: address,
   HANDRAIL_CRASH: z.string().optional(),
 })
 
@@ -182,8 +192,25 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
       isHitlEnabled: read.HANDRAIL_HITL === 'on',
       actionLimit: read.HANDRAIL_ACTION_LIMIT,
     },
+    webhook: webhookOf(read),
     crash: read.HANDRAIL_CRASH,
   })
+}
+
+function webhookOf(read: z.infer<typeof schema>): Config['webhook'] {
+  const { HANDRAIL_WEBHOOK_URL: url, HANDRAIL_WEBHOOK_SECRET: secret } = read
+  if (url === undefined) return undefined
+  if (!URL.canParse(url)) throw new ConfigError('HANDRAIL_WEBHOOK_URL: must be an address.')
+  if (secret === undefined || keyFrom(secret).length < 24)
+    throw new ConfigError(
+      'HANDRAIL_WEBHOOK_SECRET: give at least 24 bytes, as whsec_<base64> or as text, to sign what is sent.',
+    )
+  const publicUrl = read.HANDRAIL_PUBLIC_URL?.replace(/\/+$/, '')
+  return {
+    ...{ url, secret, again: read.HANDRAIL_WEBHOOK_RETRY_MS },
+    about: read.HANDRAIL_WEBHOOK_EVENTS === 'all' ? 'both' : 'raised',
+    ...(publicUrl !== undefined && { publicUrl }),
+  }
 }
 
 function accessOf(read: z.infer<typeof schema>): Config['access'] {

@@ -61,23 +61,32 @@ export function marksOf(entry: Draft & Pick<Envelope, 'at' | 'actor'>, state: Th
       const agent = state.runs.get(runId)?.agent ?? state.agent
       const open = { state: 'pending', raisedAt: at, settledAt: null, decidedBy: null } as const
       const { askId, kind, title, deadline, tool = null } = ask
+      const hook = entry.body.hook && hookMarks(askId, 'raised', 0, at)
       const row = { askId, threadId, tenant, owner, clientId, runId, agent, ...open }
       return {
-        facts: { [`ask:${askId}`]: 'pending' },
+        facts: { [`ask:${askId}`]: 'pending', ...hook?.facts },
         ask: { ...row, kind, title, deadline, tool, audience: [...audienceOf(ask)] },
-        timers: { [`ask:${askId}`]: deadline },
+        timers: { [`ask:${askId}`]: deadline, ...hook?.timers },
       }
     }
     case 'ask.answered': {
       const { askId, state: settled } = entry.body
+      const { hook } = state.asks.get(askId) ?? {}
+      const told = hook && hookMarks(askId, hook === 'both' ? 'settled' : null, 0, at)
       const byPerson = entry.actor.type === 'user' && settled !== 'cancelled'
       const by = byPerson ? { decidedBy: entry.actor.id } : {}
       return {
-        facts: { [`ask:${askId}`]: settled },
+        facts: { [`ask:${askId}`]: settled, ...told?.facts },
         ask: { askId, state: settled, settledAt: at, ...by },
-        timers: { [`ask:${askId}`]: null },
+        timers: { [`ask:${askId}`]: null, ...told?.timers },
       }
     }
+    case 'hook.tried': {
+      const { askId, about, attempt, next } = entry.body
+      return hookMarks(askId, about, attempt, next)
+    }
+    case 'hook.done':
+      return hookMarks(entry.body.askId, null, 0, 0)
     case 'effect.intended': {
       const facts = { [`effect:${entry.body.effectId}`]: 'intended' }
       if (entry.body.effect === 'tool') return { facts }
@@ -94,3 +103,12 @@ export function marksOf(entry: Draft & Pick<Envelope, 'at' | 'actor'>, state: Th
       return {}
   }
 }
+
+/** What is to be told outside, how often that was tried, and when it is next; `null`: nothing. */
+function hookMarks(askId: string, about: string | null, attempt: number, at: number) {
+  const name = `hook:${askId}`
+  const fact = about === null ? null : hookFact(about, attempt)
+  return { facts: { [name]: fact }, timers: { [name]: about === null ? null : at } }
+}
+
+export const hookFact = (about: string, attempt: number): string => `${about}.${attempt}`

@@ -22,6 +22,7 @@ import { inbox } from './inbox.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
+import { Outbox, type OutboxOptions } from './outbox.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
@@ -66,6 +67,8 @@ export interface RuntimeOptions {
   /** Limits legs of all servers together. */
   slots?: Slots
   parallelCalls?: number
+  /** Tells the outside of asks: what of them, and how. */
+  hooks?: OutboxOptions & { about: 'raised' | 'both' }
   leaseTtl?: number
   sweepEvery?: number
   governor?: { isHitlEnabled: boolean; actionLimit: number }
@@ -108,7 +111,8 @@ export function createRuntime(options: RuntimeOptions) {
   const leaseTtl = options.leaseTtl ?? 15_000
   const sweepEvery = options.sweepEvery ?? Math.min(5_000, leaseTtl / 3)
   const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
-  const around = { store, bus, clock, newId, crash }
+  const { about: hooks, ...telling } = options.hooks ?? {}
+  const around = { store, bus, clock, newId, crash, ...(hooks && { hooks }) }
   const threads = threadCache((threadId) => new Thread(threadId, around))
   const leaving = sharedAbort()
   const closing = sharedAbort()
@@ -118,6 +122,13 @@ export function createRuntime(options: RuntimeOptions) {
   const secrets = new RunSecrets()
   const allTools = () =>
     new Map(options.agents.flatMap((one) => toolsOf(one).map((tool) => [tool.name, tool] as const)))
+
+  const outbox = new Outbox({
+    ...telling,
+    ...{ clock, log, leaving: leaving.signal, closing: closing.signal },
+    ring: (threadId, at) => queue.ringAt(threadId, at),
+  })
+  const offer = (thread: Thread) => outbox.offer(thread)
 
   const worker = new Worker({
     ...around,
@@ -132,6 +143,7 @@ export function createRuntime(options: RuntimeOptions) {
     secrets,
     agent: (name) => setups.get(name) ?? absent(name, rules),
     open: (threadId) => threads.warm(threadId),
+    offer,
     ring: (threadId, at) => (at === undefined ? ring(threadId) : queue.ringAt(threadId, at)),
     log,
   })
@@ -399,7 +411,7 @@ export function createRuntime(options: RuntimeOptions) {
     /** Begins to drive. Resolves when `stop` is done. */
     serve: () =>
       serve({
-        ...{ store, bus, queue, clock, log, forget, ring },
+        ...{ store, bus, queue, clock, log, forget, offer, ring },
         peek: threads.peek,
         look: (threadId) => worker.look(threadId),
         every: sweepEvery,
