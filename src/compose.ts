@@ -24,7 +24,9 @@ import { createServer } from './server.ts'
 import { type AgentSettings, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
+import { webhook } from './webhooks/webhook.ts'
 import { aguiWire } from './wires/agui/wire.ts'
+import { approvalsWire } from './wires/approvals/wire.ts'
 import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
@@ -75,6 +77,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     ...(config.userLimit !== undefined && { userLimit: config.userLimit }),
     plainIds: config.apiKeys.size === 0,
     calls,
+    ...hooksOf(config, clock),
   })
   for (const told of runtime.softLimits()) log.warn(told, 'this limit cannot be hard')
   store.onDescribe?.((threadId, runIds) => readable(runtime, threadId, runIds))
@@ -84,6 +87,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   const agui = { runtime, heartbeats, basePaths, whenBusy: config.aguiBusy, version: version() }
   const routes: Route[] = [
     ...chatsWire(runtime, heartbeats),
+    ...approvalsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
     ...workflowWire({ runtime, basePaths, version: version() }),
     ...governorRoutes(runtime),
@@ -125,6 +129,12 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
       await store.close()
     },
   }
+}
+
+function hooksOf({ webhook: options }: Config, { now }: Clock) {
+  if (!options) return {}
+  const { about, again } = options
+  return { hooks: { about, again, deliver: webhook({ ...options, now }) } }
 }
 
 /** Milliseconds for streams to end. */

@@ -2,10 +2,12 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import type { StartingBudget } from './core/agent-setups.ts'
+import { ownerWord } from './core/audience.ts'
 import { type UnattendedRule, unattendedRules } from './core/governor.ts'
 import type { Caller } from './core/runtime.ts'
 import { ConfigError } from './lib/config-error.ts'
 import type { Access } from './models/maker.ts'
+import { keyFrom } from './webhooks/signature.ts'
 
 export { ConfigError }
 
@@ -58,6 +60,10 @@ export interface Config {
   whenUnattended: UnattendedRule
   /** Model calls outside of threads that a user may make in a day. */
   userLimit: number | undefined
+  /** Where notices of asks go. */
+  webhook:
+    | { url: string; secret: string; about: 'raised' | 'both'; again: number; publicUrl?: string }
+    | undefined
   /** `point:occurrence`, for tests: the process kills itself there. */
   crash: string | undefined
 }
@@ -130,6 +136,11 @@ const schema = z.object({
   HANDRAIL_MONEY_LIMIT: z.coerce.number().positive().optional(),
   HANDRAIL_UNATTENDED: z.enum(unattendedRules).default('ask'),
   HANDRAIL_USER_LIMIT: limit,
+  HANDRAIL_WEBHOOK_URL: address,
+  HANDRAIL_WEBHOOK_SECRET: z.string().optional(),
+  HANDRAIL_WEBHOOK_EVENTS: z.enum(['raised', 'all']).default('raised'),
+  HANDRAIL_WEBHOOK_RETRY_MS: whole(15_000, 1),
+  HANDRAIL_PUBLIC_URL: address,
   HANDRAIL_CRASH: z.string().optional(),
 })
 
@@ -194,8 +205,25 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     },
     whenUnattended: read.HANDRAIL_UNATTENDED,
     userLimit: read.HANDRAIL_USER_LIMIT,
+    webhook: webhookOf(read),
     crash: read.HANDRAIL_CRASH,
   })
+}
+
+function webhookOf(read: z.infer<typeof schema>): Config['webhook'] {
+  const { HANDRAIL_WEBHOOK_URL: url, HANDRAIL_WEBHOOK_SECRET: secret } = read
+  if (url === undefined) return undefined
+  if (!URL.canParse(url)) throw new ConfigError('HANDRAIL_WEBHOOK_URL: must be an address.')
+  if (secret === undefined || keyFrom(secret).length < 24)
+    throw new ConfigError(
+      'HANDRAIL_WEBHOOK_SECRET: give at least 24 bytes, as whsec_<base64> or as text, to sign what is sent.',
+    )
+  const publicUrl = read.HANDRAIL_PUBLIC_URL?.replace(/\/+$/, '')
+  return {
+    ...{ url, secret, again: read.HANDRAIL_WEBHOOK_RETRY_MS },
+    about: read.HANDRAIL_WEBHOOK_EVENTS === 'all' ? 'both' : 'raised',
+    ...(publicUrl !== undefined && { publicUrl }),
+  }
 }
 
 function accessOf(read: z.infer<typeof schema>): Config['access'] {
@@ -225,13 +253,18 @@ function readApiKeys(text: string): Map<string, Omit<Caller, 'wire'>> {
   const keys = new Map<string, Omit<Caller, 'wire'>>()
   for (const part of text.split(',').map((one) => one.trim())) {
     if (part === '') continue
-    const match = /^([\w.~-]{16,})=(?:([\w.@-]+)\/)?([\w.@-]+)(?::([\w+]+))?$/.exec(part)
+    const match =
+      /^([\w.~-]{16,})=(?:([\w.@-]+)\/)?([\w.@-]+)(?::(\w{1,100}(?:\+\w{1,100})*))?$/.exec(part)
     if (!match) {
       throw new ConfigError(
         'HANDRAIL_API_KEYS: write key=user or key=tenant/user:role, with keys of 16 characters or more.',
       )
     }
     const [, key, tenant = 'default', user, roles = 'user'] = match
+    if (roles.split('+').includes(ownerWord))
+      throw new ConfigError(
+        'HANDRAIL_API_KEYS: no role can be called owner: that is whose chat it is.',
+      )
     keys.set(key!, { tenant, user: user!, roles: roles.split('+') })
   }
   return keys

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { NewId } from '../lib/ids.ts'
+import { mayDecide, type Person } from './audience.ts'
 import { pendingAsks } from './branch.ts'
 import { type BudgetOption, budgetFrom, isStopped } from './budget-answers.ts'
 import { cancelDrafts } from './cancel.ts'
@@ -41,6 +42,8 @@ export interface Decider {
   tools: ReadonlyMap<string, Tool>
   now: number
   newId: NewId
+  /** Who decides. The thread is of their tenant. */
+  person: Person
 }
 
 /** What the wire calls the parts of a decision, for errors that name them. */
@@ -63,10 +66,10 @@ export interface Answering {
 
 /**
  * Settles asks of one run, each once (I2). Gives those that these decisions settled; what is not
- * among them had been settled before.
+ * among them had been settled before. Whoever is not meant to decide one of them settles none.
  */
 export async function answer(
-  { thread, tools, now, newId }: Decider,
+  { thread, tools, now, newId, person }: Decider,
   { decisions, key, request, state: copy }: Answering,
   actor: Actor,
 ): Promise<ReadonlySet<string>> {
@@ -80,6 +83,8 @@ export async function answer(
       if (!record) throw new RuntimeError('ask_not_found')
       return record.answer ? [] : [{ record, ...rest }]
     })
+    for (const { ask } of open.map(({ record }) => record))
+      if (!mayDecide(ask, state.owner, person)) throw new RuntimeError('not_yours_to_decide')
     const run = state.runs.get(open[0]?.record.runId ?? '')
     if (!run) return { result: new Set<string>() }
     const settled = new Set(open.map(({ record }) => record.ask.askId))

@@ -77,7 +77,7 @@ export const askSchema = z.object({
   atTimeout: z.enum(['reject', 'approve', 'stop']),
   /** Asked in the middle of a call, which goes on with the answer: its leg does not end. */
   live: z.boolean().optional(),
-  /** Roles that may decide, besides the owner unless the policy says otherwise. */
+  /** All who may decide: `owner`, and names of roles. Absent: the owner, and approvers of the tenant. */
   audience: z.array(z.string()).optional(),
 })
 
@@ -136,8 +136,22 @@ export const bodies = {
   }),
   'message.retracted': z.object({ ids: z.array(id), why: z.string() }),
 
-  'ask.raised': z.object({ ask: askSchema }),
+  /** `hook`: somebody outside wants to be told of it, or also of how it ends. */
+  'ask.raised': z.object({ ask: askSchema, hook: z.enum(['raised', 'both']).optional() }),
   'ask.answered': answerSchema,
+
+  /** Durable before it is tried to tell them. Unless it is done by then, `next` is the next time. */
+  'hook.tried': z.object({
+    askId: id,
+    about: z.enum(['raised', 'settled']),
+    attempt: z.number().int().positive(),
+    next: when,
+  }),
+  'hook.done': z.object({
+    askId: id,
+    about: z.enum(['raised', 'settled']),
+    outcome: z.enum(['delivered', 'given_up']),
+  }),
 
   /** Durable before the effect starts. `attempt` counts from 1; each one is charged. */
   'effect.intended': z.object({

@@ -34,6 +34,7 @@ export const errors = {
   host_not_allowed: row('access', 421, false, 'This server answers to loopback names only.'),
   unauthenticated: row('access', 401, false, 'Say who you are: send a valid API key.'),
   forbidden: row('access', 403, false, 'This is not for you: ask an operator.'),
+  not_yours_to_decide: row('access', 403, false, 'This is for somebody else to decide.'),
 
   thread_not_found: row('state', 404, false, 'There is no such chat.'),
   thread_exists: row('state', 409, false, 'A chat with this id exists already.'),

@@ -1,7 +1,14 @@
 import { charged, counted, metered, setTo } from './budget-fold.ts'
 import type { Known } from './entries.ts'
 import { callsOf, type Message, textOf } from './messages.ts'
-import { emptyState, ended, type Run, type RunStatus, type ThreadState } from './state.ts'
+import {
+  emptyState,
+  ended,
+  type Hook,
+  type Run,
+  type RunStatus,
+  type ThreadState,
+} from './state.ts'
 import { addUsage, lineOf } from './usage.ts'
 
 export function fold(threadId: string, entries: Iterable<Known>): ThreadState {
@@ -71,12 +78,14 @@ export function apply(state: ThreadState, entry: Known): void {
         runId: entry.runId ?? '',
         seq: entry.seq,
         raisedAt: entry.at,
+        hook: entry.body.hook,
         answer: null,
         answeredBy: null,
         answeredAt: null,
       })
       run?.askIds.push(entry.body.ask.askId)
       if (entry.body.ask.kind === 'budget') state.governor.mark = entry.id
+      hooked(state, entry.body.ask.askId, entry.at, entry.body.hook && 'raised')
       return
     case 'ask.answered': {
       const record = state.asks.get(entry.body.askId)
@@ -84,8 +93,19 @@ export function apply(state: ThreadState, entry: Known): void {
       record.answer = entry.body
       record.answeredBy = entry.actor
       record.answeredAt = entry.at
+      hooked(state, entry.body.askId, entry.at, record.hook === 'both' ? 'settled' : undefined)
       return
     }
+    case 'hook.tried': {
+      const { askId, about, attempt, next } = entry.body
+      const hook = state.hooks.get(askId)
+      if (hook?.about === about) Object.assign(hook, { attempt, at: next })
+      return
+    }
+    case 'hook.done':
+      if (state.hooks.get(entry.body.askId)?.about === entry.body.about)
+        state.hooks.delete(entry.body.askId)
+      return
     case 'effect.intended':
       intended(state, entry, run)
       return
@@ -242,6 +262,12 @@ function happened(state: ThreadState, entry: Known<'event'>, run: Run | undefine
   if (!run || typeof said.name !== 'string') return
   if (name === 'step.started') run.steps.push(said.name)
   if (name === 'step.finished') run.steps = run.steps.filter((step) => step !== said.name)
+}
+
+/** What was to be told before is not any more: only how it stands counts. */
+function hooked(state: ThreadState, askId: string, at: number, about: Hook['about'] | undefined) {
+  if (about === undefined) state.hooks.delete(askId)
+  else state.hooks.set(askId, { about, attempt: 0, at, since: at })
 }
 
 export function titleFrom(message: Message): string {

@@ -1,3 +1,4 @@
+import { audienceOf } from './audience.ts'
 import type { Draft, Envelope } from './entries.ts'
 import { titleFrom } from './fold.ts'
 import type { ThreadState } from './state.ts'
@@ -7,7 +8,10 @@ import type { Marks } from './store.ts'
 export const cancelGrace = 5_000
 
 /** What an entry changes in the store's indexes: the only place that knows facts by name. */
-export function marksOf(entry: Draft & Pick<Envelope, 'at' | 'id'>, state: ThreadState): Marks {
+export function marksOf(
+  entry: Draft & Pick<Envelope, 'at' | 'id' | 'actor'>,
+  state: ThreadState,
+): Marks {
   const { at, id, runId = '', legId = '' } = entry
   const thread = { updatedAt: at }
   switch (entry.kind) {
@@ -56,23 +60,40 @@ export function marksOf(entry: Draft & Pick<Envelope, 'at' | 'id'>, state: Threa
     }
     case 'ask.raised': {
       const { ask } = entry.body
-      const { tenant, owner, threadId } = state
-      const row = { threadId, tenant, owner, runId, settledAt: null, state: 'pending' } as const
-      const { askId, kind, title, deadline, tool = null, audience = [] } = ask
+      const { tenant, owner, threadId, clientId } = state
+      const agent = state.runs.get(runId)?.agent ?? state.agent
+      const open = { state: 'pending', raisedAt: at, settledAt: null, decidedBy: null } as const
+      const { askId, kind, title, deadline, tool = null } = ask
+      const hook = entry.body.hook && hookMarks(askId, 'raised', 0, at)
+      const row = { askId, threadId, tenant, owner, clientId, runId, agent, ...open }
       return {
-        facts: { [`ask:${askId}`]: 'pending', ...(kind === 'budget' && { governor: id }) },
-        ask: { ...row, askId, kind, title, deadline, tool, audience, raisedAt: at },
-        timers: { [`ask:${askId}`]: deadline },
+        facts: {
+          [`ask:${askId}`]: 'pending',
+          ...(kind === 'budget' && { governor: id }),
+          ...hook?.facts,
+        },
+        ask: { ...row, kind, title, deadline, tool, audience: [...audienceOf(ask)] },
+        timers: { [`ask:${askId}`]: deadline, ...hook?.timers },
       }
     }
     case 'ask.answered': {
       const { askId, state: settled } = entry.body
+      const { hook } = state.asks.get(askId) ?? {}
+      const told = hook && hookMarks(askId, hook === 'both' ? 'settled' : null, 0, at)
+      const byPerson = entry.actor.type === 'user' && settled !== 'cancelled'
+      const by = byPerson ? { decidedBy: entry.actor.id } : {}
       return {
-        facts: { [`ask:${askId}`]: settled },
-        ask: { askId, state: settled, settledAt: at },
-        timers: { [`ask:${askId}`]: null },
+        facts: { [`ask:${askId}`]: settled, ...told?.facts },
+        ask: { askId, state: settled, settledAt: at, ...by },
+        timers: { [`ask:${askId}`]: null, ...told?.timers },
       }
     }
+    case 'hook.tried': {
+      const { askId, about, attempt, next } = entry.body
+      return hookMarks(askId, about, attempt, next)
+    }
+    case 'hook.done':
+      return hookMarks(entry.body.askId, null, 0, 0)
     case 'effect.intended': {
       const facts = { [`effect:${entry.body.effectId}`]: 'intended' }
       if (entry.body.effect === 'tool') return { facts }
@@ -92,3 +113,12 @@ export function marksOf(entry: Draft & Pick<Envelope, 'at' | 'id'>, state: Threa
       return {}
   }
 }
+
+/** What is to be told outside, how often that was tried, and when it is next; `null`: nothing. */
+function hookMarks(askId: string, about: string | null, attempt: number, at: number) {
+  const name = `hook:${askId}`
+  const fact = about === null ? null : hookFact(about, attempt)
+  return { facts: { [name]: fact }, timers: { [name]: about === null ? null : at } }
+}
+
+export const hookFact = (about: string, attempt: number): string => `${about}.${attempt}`

@@ -24,16 +24,26 @@ import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { UnattendedRule } from './governor.ts'
 import type { ClientRules, Guard } from './guard.ts'
 import { idle } from './idle.ts'
+import { inbox } from './inbox.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
+import { Outbox, type OutboxOptions } from './outbox.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus, ThreadState } from './state.ts'
 import type { Cache, ThreadName, ThreadRow } from './store.ts'
-import { type Bus, gone, type Page, type Queue, type Slots, type Store } from './store.ts'
+import {
+  type Bus,
+  gone,
+  inboxBell,
+  type Page,
+  type Queue,
+  type Slots,
+  type Store,
+} from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
 import { isUserBudget, userBudget, userBudgetId } from './user-budget.ts'
@@ -64,6 +74,8 @@ export interface RuntimeOptions {
   /** Limits legs of all servers together. */
   slots?: Slots
   parallelCalls?: number
+  /** Tells the outside of asks: what of them, and how. */
+  hooks?: OutboxOptions & { about: 'raised' | 'both' }
   leaseTtl?: number
   sweepEvery?: number
   /** What new threads begin with, and what happens to runs that nobody attends. */
@@ -112,7 +124,9 @@ export function createRuntime(options: RuntimeOptions) {
     const entry = options.agents.find((one) => one.agent.name === agent)
     return startingBudget(entry, options.governor ?? { isHitlEnabled: false, actionLimit: 10 })
   }
-  const around = { store, bus, clock, newId, crash }
+  const sweepEvery = options.sweepEvery ?? Math.min(5_000, leaseTtl / 3)
+  const { about: hooks, ...telling } = options.hooks ?? {}
+  const around = { store, bus, clock, newId, crash, ...(hooks && { hooks }) }
   const threads = threadCache((threadId) => new Thread(threadId, around))
   const leaving = sharedAbort()
   const closing = sharedAbort()
@@ -122,6 +136,13 @@ export function createRuntime(options: RuntimeOptions) {
   const secrets = new RunSecrets()
   const allTools = () =>
     new Map(options.agents.flatMap((one) => toolsOf(one).map((tool) => [tool.name, tool] as const)))
+
+  const outbox = new Outbox({
+    ...telling,
+    ...{ clock, log, leaving: leaving.signal, closing: closing.signal },
+    ring: (threadId, at) => queue.ringAt(threadId, at),
+  })
+  const offer = (thread: Thread) => outbox.offer(thread)
 
   const worker = new Worker({
     ...around,
@@ -136,6 +157,7 @@ export function createRuntime(options: RuntimeOptions) {
     secrets,
     agent: (name) => setups.get(name) ?? absent(name, rules),
     open: (threadId) => threads.warm(threadId),
+    offer,
     ring: (threadId, at) => (at === undefined ? ring(threadId) : queue.ringAt(threadId, at)),
     log,
   })
@@ -262,6 +284,20 @@ export function createRuntime(options: RuntimeOptions) {
     return thread
   }
 
+  const deciderOn = (person: Caller, thread: Thread) => ({
+    thread,
+    tools: allTools(),
+    now: clock.now(),
+    newId,
+    person,
+  })
+
+  async function settle(caller: Caller, thread: Thread, answering: Answering) {
+    const settled = await answer(deciderOn(caller, thread), answering, actorOf(caller))
+    ringHere(thread)
+    return settled
+  }
+
   const api = {
     clock,
     newId,
@@ -337,10 +373,7 @@ export function createRuntime(options: RuntimeOptions) {
       const { active } = thread.state
       if (active !== null && answering.options)
         secrets.keep(thread, active, splitSecrets(answering.options).secrets)
-      const decider = { thread, tools: allTools(), now: clock.now(), newId }
-      const settled = await answer(decider, answering, actorOf(caller))
-      ringHere(thread)
-      return { thread, settled }
+      return { thread, settled: await settle(caller, thread, answering) }
     },
 
     /** Limits in tokens and money that agents begin with and that their models cannot be held to. */
@@ -358,11 +391,12 @@ export function createRuntime(options: RuntimeOptions) {
     /** Sets it. Where the thread waits for more, this is the answer. */
     async setGovernor(caller: Caller, clientId: string, change: BudgetChange, named: Named) {
       const thread = await upToDate(caller, clientId)
-      const decider = { thread, tools: allTools(), now: clock.now(), newId }
-      await setBudget(decider, change, named, actorOf(caller))
+      await setBudget(deciderOn(caller, thread), change, named, actorOf(caller))
       ringHere(thread)
       return governorReport(thread.state, setups.get(thread.state.agent))
     },
+    /** What the caller may decide, across threads. */
+    inbox: inbox({ store, bus, clock, every: sweepEvery, open: threads.warm, settle }),
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
       const thread = await upToDate(caller, clientId)
@@ -405,6 +439,7 @@ export function createRuntime(options: RuntimeOptions) {
       await options.cache?.delete(thread.threadId)
       forget(thread)
       bus.ring(thread.threadId, gone)
+      bus.ring(inboxBell(caller.tenant), gone)
     },
 
     async list(
@@ -456,10 +491,10 @@ export function createRuntime(options: RuntimeOptions) {
     /** Begins to drive. Resolves when `stop` is done. */
     serve: () =>
       serve({
-        ...{ store, bus, queue, clock, log, forget, ring },
+        ...{ store, bus, queue, clock, log, forget, offer, ring },
         peek: threads.peek,
         look: (threadId) => worker.look(threadId),
-        every: options.sweepEvery ?? Math.min(5_000, leaseTtl / 3),
+        every: sweepEvery,
         leaving: leaving.signal,
         closing: closing.signal,
       }),

@@ -12,6 +12,8 @@ export interface Serving {
   /** A thread that is warm. */
   peek: (threadId: string) => Thread | undefined
   forget: (thread: Thread) => void
+  /** Something of it is to be told outside. */
+  offer: (thread: Thread) => void
   /** Does what a thread needs; the next time to look, if there is one. */
   look: (threadId: string) => Promise<number | undefined>
   ring: (threadId: string) => void
@@ -30,6 +32,7 @@ export async function serve(serving: Serving): Promise<void> {
     const thread = serving.peek(threadId)
     if (thread && seq === gone) serving.forget(thread)
     else if (thread && thread.state.seq < seq) void thread.sync().catch(() => {})
+    else if (thread && thread.state.hooks.size > 0) serving.offer(thread)
   })
   const served = queue.serve(async (threadId) => {
     try {

@@ -1,5 +1,6 @@
 import type { NewId } from '../lib/ids.ts'
 import type { StartingBudget } from './agent-setups.ts'
+import { audienceOf, ownerWord } from './audience.ts'
 import { pendingAsks } from './branch.ts'
 import { cancelDrafts } from './cancel.ts'
 import { atEnd } from './ending.ts'
@@ -111,6 +112,7 @@ function resultDrafts(state: ThreadState, run: Run, { results = [] }: Start, new
   for (const { askId, text, messageId } of results) {
     const record = state.asks.get(askId)
     if (record?.runId !== run.runId || record.answer) continue
+    if (!audienceOf(record.ask).includes(ownerWord)) continue // not for whoever types here
     const { callId = '', tool: name = '' } = record.ask
     const said = { askId, state: 'answered' as const, value: text, messageId }
     const call = { type: 'call' as const, callId, name, input: '' }

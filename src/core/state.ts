@@ -27,6 +27,8 @@ export interface ThreadState {
   /** Every call ever made on the thread, and where it stands. */
   calls: Map<string, { messageId: string; index: number }>
   asks: Map<string, AskRecord>
+  /** What is still to be told outside, by ask. */
+  hooks: Map<string, Hook>
   effects: Map<string, EffectRecord>
   grants: Map<string, Body<'grant.given'>>
   governor: Governor
@@ -115,9 +117,19 @@ export interface AskRecord {
   runId: string
   seq: number
   raisedAt: number
+  /** What of it is told outside. */
+  hook: 'raised' | 'both' | undefined
   answer: Answer | null
   answeredBy: Actor | null
   answeredAt: number | null
+}
+
+export interface Hook {
+  about: 'raised' | 'settled'
+  /** Tries so far, and when the next one is due. */
+  attempt: number
+  at: number
+  since: number
 }
 
 export interface EffectRecord {
@@ -184,6 +196,7 @@ export function emptyState(threadId: string): ThreadState {
     messages: new Map(),
     calls: new Map(),
     asks: new Map(),
+    hooks: new Map(),
     effects: new Map(),
     grants: new Map(),
     governor: emptyGovernor(),

@@ -1,3 +1,4 @@
+import type { Person } from './audience.ts'
 import type { AskKind, AskState, Entry, Envelope } from './entries.ts'
 import type { Tail } from './tail.ts'
 
@@ -28,6 +29,12 @@ export interface Store {
   threads(query: ThreadQuery): Promise<Page<ThreadRow>>
   /** By deadline, soonest first. */
   asks(query: AskQuery): Promise<Page<AskRow>>
+  /**
+   * What was raised or settled in an inbox after a place, as it is now, in no order. Every change is given
+   * at least once to whoever goes on from `next`. No rows at all: that place is not known any more, or
+   * there are more than `limit`; read the inbox anew. Without `after` nothing is given, and `next` is now.
+   */
+  askChanges(query: AskChanges): Promise<{ rows?: AskRow[]; next: string }>
 
   /**
    * Takes the thread's lease if it is free, lapsed, or already the holder's, by the store's own
@@ -121,7 +128,10 @@ export interface AskRow {
   threadId: string
   tenant: string
   owner: string
+  /** Its thread, as the owner calls it. */
+  clientId: string
   runId: string
+  agent: string
   kind: AskKind
   title: string
   tool: string | null
@@ -130,6 +140,8 @@ export interface AskRow {
   raisedAt: number
   deadline: number
   settledAt: number | null
+  /** The person who did. */
+  decidedBy: string | null
 }
 
 export interface ThreadQuery {
@@ -147,9 +159,24 @@ export interface AskQuery {
   tenant: string
   /** Absent: every owner of the tenant. */
   owner?: string
-  state?: AskState
+  /** Only what this person may decide, or has decided: the inbox. Clients' own calls are not in it. */
+  decider?: Person
+  state?: AskState | 'settled'
+  kind?: AskKind
+  tool?: string
+  agent?: string
+  /** Of the owner's thread of this name. */
+  clientId?: string
+  askId?: string
   limit: number
   cursor?: string
+}
+
+export interface AskChanges {
+  tenant: string
+  decider: Person
+  after?: string
+  limit: number
 }
 
 export interface Page<Row> {
@@ -170,6 +197,9 @@ export interface Bus {
 
 /** Rung for a thread that is no more. */
 export const gone = -1
+
+/** Rung, with any number, when an inbox of the tenant has changed; no thread is called so. */
+export const inboxBell = (tenant: string): string => `\0inbox:${tenant}`
 
 /** Rings doorbells: a job only says *look at thread T*. */
 export interface Queue {

@@ -6,7 +6,7 @@ import { isRuntimeError, RuntimeError } from './errors.ts'
 import { apply } from './fold.ts'
 import { marksOf } from './marks.ts'
 import { emptyState, type ThreadState } from './state.ts'
-import type { Bus, Guard, NewEntry, Store } from './store.ts'
+import { type Bus, type Guard, inboxBell, type NewEntry, type Store } from './store.ts'
 import { closedBy, type Tail } from './tail.ts'
 
 /** What core is given from outside: it does no I/O of its own. */
@@ -17,6 +17,8 @@ export interface Surroundings {
   newId: NewId
   /** Kills the process here when a test armed the point; otherwise nothing. */
   crash: (point: string) => void
+  /** What of asks is told outside: the wish is part of the transition that raises one. */
+  hooks?: 'raised' | 'both'
 }
 
 /** A store that takes longer than this to write counts as away. */
@@ -58,8 +60,9 @@ export class Thread {
   }
 
   /** One transition. When it resolves the entries are durable and folded. */
-  async commit(drafts: readonly Draft[], writing: Writing): Promise<Known[]> {
-    const { store, clock, newId, crash } = this.#around
+  async commit(given: readonly Draft[], writing: Writing): Promise<Known[]> {
+    const { store, clock, newId, crash, hooks } = this.#around
+    const drafts = hooks ? given.map((draft) => wished(draft, hooks)) : given
     const tx = newId('tx')
     const at = clock.now()
     const entries = drafts.map((draft): NewEntry => {
@@ -76,7 +79,7 @@ export class Thread {
         actor: writing.actor,
         digest: sha256(body),
         body,
-        marks: marksOf({ ...draft, at, id }, this.state),
+        marks: marksOf({ ...draft, at, id, actor: writing.actor }, this.state),
       }
       if (draft.runId !== undefined) entry.runId = draft.runId
       if (draft.legId !== undefined) entry.legId = draft.legId
@@ -84,14 +87,16 @@ export class Thread {
       return entry
     })
     for (const { kind } of drafts) crash(`before ${kind}`)
-    const written = this.#late.get(drafts) ?? store.append(this.threadId, entries, writing.guard)
-    const stored = await this.#inTime(written, drafts)
+    const written = this.#late.get(given) ?? store.append(this.threadId, entries, writing.guard)
+    const stored = await this.#inTime(written, given)
     for (const { kind } of drafts) crash(kind)
     const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
     // Written is written: who tries the same again, because it could not be folded, writes nothing.
-    this.#late.set(drafts, written)
+    this.#late.set(given, written)
     await this.#accept(known)
-    this.#late.delete(drafts)
+    this.#late.delete(given)
+    if (known.some(({ kind }) => kind.startsWith('ask.')))
+      this.#around.bus.ring(inboxBell(this.state.tenant), this.state.seq)
     return known
   }
 
@@ -174,6 +179,12 @@ export class Thread {
       late.abort('in time') // a reason of our own: the default one is an error with a stack
     }
   }
+}
+
+/** A client's own call is nobody else's business. */
+function wished(one: Draft, hook: 'raised' | 'both'): Draft {
+  if (one.kind !== 'ask.raised' || one.body.ask.kind === 'client_tool') return one
+  return { ...one, body: { ...one.body, hook } }
 }
 
 /** Entries that are read at once. */

@@ -30,6 +30,8 @@ export interface WorkerSetup extends Surroundings {
   secrets: RunSecrets
   agent: (name: string) => AgentSetup
   open: (threadId: string) => Promise<Thread>
+  /** Tells the outside what it is to know of a thread, in its own time. */
+  offer: (thread: Thread) => void
   /** Has the thread looked at again, at once or at a time. */
   ring: (threadId: string, at?: number) => void
   log: Log
@@ -90,9 +92,10 @@ export class Worker {
     const synced = state.seq
     await expire(thread, clock.now(), newId)
     const settled = state.seq > synced
+    if (state.hooks.size > 0) this.#setup.offer(thread)
     await this.#overdue(thread)
     this.#waiting.delete(threadId)
-    if (this.#driving.has(threadId)) return nextLook(thread)
+    if (this.#driving.has(threadId)) return nextLook(thread, clock.now())
     const ours = this.#expected.delete(threadId) || settled
     if (state.leg !== null) {
       if (leaving.aborted) return clock.now() + 100 // for another server
@@ -118,7 +121,7 @@ export class Worker {
         })
       this.#driving.set(threadId, { done })
     }
-    return nextLook(thread)
+    return nextLook(thread, clock.now())
   }
 
   /** The lease, and room to drive; or when to look again. */
@@ -309,11 +312,14 @@ export class Worker {
   }
 }
 
-function nextLook({ state }: Thread): number | undefined {
-  const run = state.runs.get(state.active ?? '')
-  if (!run) return undefined
-  if (run.status === 'cancelling') return (run.cancellingAt ?? 0) + cancelGrace
+function nextLook({ state }: Thread, now: number): number | undefined {
   let soonest: number | undefined
+  // What is due is under way, or waits for room: not to be looked at all the time.
+  for (const { at } of state.hooks.values())
+    soonest = Math.min(soonest ?? Number.POSITIVE_INFINITY, Math.max(at, now + 1_000))
+  const run = state.runs.get(state.active ?? '')
+  if (!run) return soonest
+  if (run.status === 'cancelling') return (run.cancellingAt ?? 0) + cancelGrace
   for (const askId of run.askIds) {
     const record = state.asks.get(askId)
     if (!record || record.answer) continue

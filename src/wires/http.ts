@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { RuntimeError } from '../core/errors.ts'
+import { isRuntimeError, RuntimeError } from '../core/errors.ts'
 import type { Caller } from '../core/runtime.ts'
 
 /** One route: the same table serves the requests and writes the OpenAPI document. */
@@ -213,4 +213,10 @@ export function errorResponse(error: RuntimeError): Response {
 export function retryHeaders({ retryAfter, status }: RuntimeError): Record<string, string> {
   const seconds = retryAfter ?? (status === 503 ? 1 : undefined)
   return seconds === undefined ? {} : { 'retry-after': String(Math.ceil(seconds)) }
+}
+
+/** A store does not know where its cursor stood in the request. */
+export function namingCursor(error: unknown): never {
+  if (!isRuntimeError(error, 'invalid_cursor')) throw error
+  throw new RuntimeError('invalid_cursor', undefined, { field: 'query.cursor', cause: error })
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Person } from '../../src/core/audience.ts'
 import type { Entry } from '../../src/core/entries.ts'
 import type { AskRow, Marks, NewEntry, Store, ThreadRow } from '../../src/core/store.ts'
 import type { Clock } from '../../src/lib/clock.ts'
@@ -41,6 +42,7 @@ export function rowOf(threadId: string, more: Partial<ThreadRow> = {}): ThreadRo
 export function askOf(askId: string, threadId: string, more: Partial<AskRow> = {}): AskRow {
   return {
     ...{ askId, threadId, tenant: 'acme', owner: 'ann', runId: 'r1', kind: 'approval' },
+    ...{ clientId: threadId, agent: 'default', decidedBy: null },
     ...{ title: 'Run it?', tool: 'code', audience: ['approver'], state: 'pending' },
     ...{ raisedAt: 1, deadline: 100, settledAt: null },
     ...more,
@@ -339,6 +341,135 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       expect(page.rows).toHaveLength(3)
       const rest = await store.asks({ tenant: 'acme', limit: 3, cursor: page.next! })
       expect(rest.rows).toEqual([askOf('a0', 't', { deadline: 30 })])
+    })
+
+    describe('the inbox of a person', () => {
+      const carl = { user: 'carl', roles: ['user', 'approver'] }
+      const ann = { user: 'ann', roles: ['user'] }
+      const raise = (store: Store, threadId: string, askId: string, more: Partial<AskRow>) =>
+        store.append(threadId, [marking(threadId, { ask: askOf(askId, threadId, more) })], {})
+
+      /** Of ann: one for both, one for ann alone, one for approvers, one of her page. Of bob: his alone. */
+      async function filled() {
+        const { store } = await start()
+        await create(store, 't', { clientId: 'mine', agent: 'clerk' })
+        await create(store, 'u', { owner: 'bob' })
+        const mine = { clientId: 'mine', agent: 'clerk' }
+        await raise(store, 't', 'both', { ...mine, audience: ['owner', 'approver'], deadline: 40 })
+        await raise(store, 't', 'own', { ...mine, audience: ['owner'], deadline: 30, tool: null })
+        await raise(store, 't', 'role', { ...mine, audience: ['approver'], deadline: 20 })
+        const page = { audience: ['owner'], deadline: 10 }
+        await raise(store, 't', 'page', { ...mine, ...page, kind: 'client_tool' })
+        await raise(store, 'u', 'bobs', { owner: 'bob', audience: ['owner'], deadline: 5 })
+        const listed = async (decider: Person, query: object = {}) => {
+          const { rows } = await store.asks({ tenant: 'acme', decider, limit: 10, ...query })
+          return rows.map(({ askId }) => askId)
+        }
+        return { store, listed }
+      }
+
+      test('has what they may decide, the most urgent first', async () => {
+        const { listed } = await filled()
+        expect(await listed(ann, { state: 'pending' })).toEqual(['own', 'both'])
+        expect(await listed(carl, { state: 'pending' })).toEqual(['role', 'both'])
+        expect(await listed({ user: 'bob', roles: [] }, {})).toEqual(['bobs'])
+        expect(await listed({ ...carl, user: 'ann' })).toEqual(['role', 'own', 'both'])
+      })
+
+      test('has nothing of other tenants, and nobody is an owner by role', async () => {
+        const { listed } = await filled()
+        expect(await listed(carl, { tenant: 'other' })).toEqual([])
+        expect(await listed({ user: 'eve', roles: ['owner', 'owner:ann', 'ann'] })).toEqual([])
+        expect(await listed({ user: 'approver', roles: [] })).toEqual([])
+      })
+
+      test('can be narrowed down, and one looked up', async () => {
+        const { listed } = await filled()
+        expect(await listed(ann, { tool: 'code' })).toEqual(['both'])
+        expect(await listed(ann, { kind: 'budget' })).toEqual([])
+        expect(await listed(ann, { clientId: 'mine', owner: 'ann' })).toEqual(['own', 'both'])
+        expect(await listed(carl, { agent: 'clerk' })).toEqual(['role', 'both'])
+        expect(await listed(carl, { agent: 'default' })).toEqual([])
+        expect(await listed(carl, { askId: 'role' })).toEqual(['role'])
+        for (const askId of ['own', 'page', 'bobs', 'none'])
+          expect(await listed(carl, { askId })).toEqual([])
+        expect(await listed(carl, { askId: 'role', tenant: 'other' })).toEqual([])
+      })
+
+      test('keeps what was settled for whoever might have, and whoever did', async () => {
+        const { store, listed } = await filled()
+        const settled = { state: 'approved', settledAt: 7, decidedBy: 'dora' } as const
+        await store.append('t', [marking('t', { ask: { askId: 'both', ...settled } })], {})
+        expect(await listed(carl, { state: 'pending' })).toEqual(['role'])
+        expect(await listed(carl, { state: 'settled' })).toEqual(['both'])
+        expect(await listed(carl, { state: 'approved' })).toEqual(['both'])
+        expect(await listed(carl)).toEqual(['role', 'both'])
+        const dora = { user: 'dora', roles: [] }
+        expect(await listed(dora)).toEqual(['both'])
+        expect(await listed(dora, { state: 'pending' })).toEqual([])
+        const rows = await store.asks({ tenant: 'acme', decider: dora, limit: 1 })
+        expect(rows.rows[0]).toMatchObject({ ...settled, clientId: 'mine', agent: 'clerk' })
+        await store.erase('t', {})
+        expect(await listed(dora)).toEqual([])
+        expect(await listed(carl, { askId: 'role' })).toEqual([])
+      })
+
+      test('comes in pages, each ask once, however many of their roles it is for', async () => {
+        const { store } = await filled()
+        for (let n = 0; n < 25; n++)
+          await raise(store, 't', `n${String(n).padStart(2, '0')}`, {
+            audience: ['owner', 'approver', 'chief'].slice(n % 3),
+            deadline: 100 + Math.floor(n / 4),
+          })
+        const decider = { user: 'ann', roles: ['approver', 'chief'] }
+        const query = { tenant: 'acme', decider, state: 'pending', limit: 4 } as const
+        const seen: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = await store.asks({ ...query, ...(cursor && { cursor }) })
+          expect(page.rows.length).toBeLessThanOrEqual(4)
+          seen.push(...page.rows.map(({ askId }) => askId))
+          cursor = page.next
+        } while (cursor !== undefined)
+        const more = Array.from({ length: 25 }, (_, n) => `n${String(n).padStart(2, '0')}`)
+        expect(seen).toEqual(['role', 'own', 'both', ...more])
+      })
+
+      test('tells what was raised and settled since, and nothing of others', async () => {
+        const { store } = await filled()
+        const look = (after?: string, decider: Person = carl, limit = 10) =>
+          store.askChanges({ tenant: 'acme', decider, limit, ...(after && { after }) })
+        const { rows: none, next: start } = await look()
+        expect(none).toEqual([])
+        expect((await look(start)).rows).toEqual([])
+        await raise(store, 't', 'new', { audience: ['approver'] })
+        await raise(store, 'u', 'his', { owner: 'bob', audience: ['owner'] })
+        await raise(store, 't', 'page2', { kind: 'client_tool' })
+        const settled = { state: 'approved', settledAt: 7, decidedBy: 'dora' } as const
+        await store.append('t', [marking('t', { ask: { askId: 'both', ...settled } })], {})
+        const told = async (after: string, decider?: Person) =>
+          (await look(after, decider)).rows?.map(({ askId, state }) => `${askId} ${state}`).sort()
+        expect(await told(start)).toEqual(['both approved', 'new pending'])
+        expect(await told(start, ann)).toEqual(['both approved'])
+        expect(await told(start, { user: 'eve', roles: [] })).toEqual([])
+        const later = (await look(start)).next
+        expect(await told(later)).toEqual([])
+        await raise(store, 't', 'last', { audience: ['approver'] })
+        expect(await told(later)).toEqual(['last pending'])
+        expect((await look(start, carl, 1)).rows).toBeUndefined() // more than that
+        for (const place of ['', 'odd', 'life.1', '99999999999999999999', '9999999999999999999'])
+          expect((await look(place || 'x')).rows).toBeUndefined()
+      })
+
+      test('knows an ask whose marks are of an earlier version', async () => {
+        const { store, listed } = await filled()
+        const { agent, clientId, decidedBy, ...older } = askOf('old', 't', { audience: [] })
+        await store.append('t', [marking('t', { ask: older })], {})
+        expect(await listed(ann, { askId: 'old' })).toEqual(['old'])
+        expect(await listed(carl, { askId: 'old', agent: 'clerk', clientId: 'mine' })).toEqual([
+          'old',
+        ])
+      })
     })
 
     test.each(['', 'x', 'bm9wZQ', Buffer.from('["newest"]').toString('base64url'), '💥'])(

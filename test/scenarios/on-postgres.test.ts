@@ -1,4 +1,6 @@
 /** The stories that lean on the store the most, told once more on Postgres. */
+import './approvals.test.ts'
+import './approvals-stream.test.ts'
 import './cancel.test.ts'
 import './concurrency.test.ts'
 import './edit.test.ts'
@@ -7,5 +9,6 @@ import './flows.test.ts'
 import './handover.test.ts'
 import './remember.test.ts'
 import './timeouts.test.ts'
+import './webhooks.test.ts'
 
 process.env.HANDRAIL_TEST_STORE = 'postgres'

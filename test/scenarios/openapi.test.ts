@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Runtime } from '../../src/core/runtime.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { aguiWire } from '../../src/wires/agui/wire.ts'
+import { approvalsWire } from '../../src/wires/approvals/wire.ts'
 import { chatsWire } from '../../src/wires/chats/wire.ts'
 import { graphqlWire } from '../../src/wires/graphql/wire.ts'
 import type { Route } from '../../src/wires/http.ts'
@@ -31,6 +32,7 @@ interface Document {
 /** The tables themselves; what they would call is not there. */
 const table: Route[] = [
   ...chatsWire({} as Runtime, new Heartbeats()),
+  ...approvalsWire({} as Runtime, new Heartbeats()),
   ...aguiWire({
     runtime: {} as Runtime,
     heartbeats: new Heartbeats(),

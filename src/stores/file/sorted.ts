@@ -11,47 +11,84 @@ export interface Order<Row> {
   copy(row: Row): Row
 }
 
+interface Placed<Row> {
+  id: string
+  key: Key
+  row: Row
+}
+
+/** Changes up to this many are put in their places; more are merged in one pass. */
+const few = 16
+
 /**
- * Rows in order. Changes are only noted; the next page merges them in one pass, so writing costs
+ * Rows in order. Changes are only noted; the next page puts them in their places, so writing costs
  * nothing with the length of the list and listing never sorts more than what changed.
  */
 export class SortedRows<Row> {
   readonly #order: Order<Row>
-  #rows: { id: string; key: Key; row: Row }[] = []
+  #rows: Placed<Row>[] = []
   #changed = new Map<string, Row | undefined>()
+  /** Where each row stands, by its key. */
+  readonly #keys = new Map<string, Key>()
 
   constructor(order: Order<Row>) {
     this.#order = order
   }
 
   set(id: string, row: Row | undefined): void {
-    this.#changed.set(id, row)
+    if (row !== undefined || this.#keys.has(id) || this.#changed.has(id)) this.#changed.set(id, row)
   }
 
   page(limit: number, cursor: string | undefined, wanted: (row: Row) => boolean): Page<Row> {
-    this.#merge()
-    const { copy, name } = this.#order
-    const rows: Row[] = []
-    let last: Key | undefined
-    for (let n = cursor === undefined ? 0 : this.#after(cursor); n < this.#rows.length; n++) {
-      const { key, row } = this.#rows[n]!
-      if (!wanted(row)) continue
-      if (rows.length >= limit) return last ? { rows, next: encode(name, last) } : { rows }
-      rows.push(copy(row))
-      last = key
-    }
-    return { rows }
+    const { name, key } = this.#order
+    const after = cursor === undefined ? undefined : decode(name, cursor)
+    const rows = this.first(limit + 1, after, wanted)
+    const last = rows[limit - 1]
+    if (rows.length <= limit || last === undefined) return { rows: rows.slice(0, limit) }
+    return { rows: rows.slice(0, limit), next: encode(name, key(last)) }
   }
 
-  #merge(): void {
-    if (this.#changed.size === 0) return
-    const { key, compare } = this.#order
+  /** The first rows after a key. */
+  first(limit: number, after: Key | undefined, wanted: (row: Row) => boolean): Row[] {
+    this.#settle()
+    const rows: Row[] = []
+    for (let n = after === undefined ? 0 : this.#after(after); n < this.#rows.length; n++) {
+      if (rows.length >= limit) break
+      const { row } = this.#rows[n]!
+      if (wanted(row)) rows.push(this.#order.copy(row))
+    }
+    return rows
+  }
+
+  #settle(): void {
     const changed = this.#changed
+    if (changed.size === 0) return
     this.#changed = new Map()
-    const fresh = []
-    for (const [id, row] of changed) if (row !== undefined) fresh.push({ id, key: key(row), row })
+    if (changed.size > few) this.#merge(changed)
+    else for (const [id, row] of changed) this.#place(id, row)
+  }
+
+  #place(id: string, row: Row | undefined): void {
+    const old = this.#keys.get(id)
+    if (old) this.#rows.splice(this.#after(old) - 1, 1)
+    this.#keys.delete(id)
+    if (row === undefined) return
+    const key = this.#order.key(row)
+    this.#rows.splice(this.#after(key), 0, { id, key, row })
+    this.#keys.set(id, key)
+  }
+
+  #merge(changed: ReadonlyMap<string, Row | undefined>): void {
+    const { key, compare } = this.#order
+    const fresh: Placed<Row>[] = []
+    for (const [id, row] of changed)
+      if (row === undefined) this.#keys.delete(id)
+      else {
+        fresh.push({ id, key: key(row), row })
+        this.#keys.set(id, fresh.at(-1)!.key)
+      }
     fresh.sort((a, b) => compare(a.key, b.key))
-    const merged = []
+    const merged: Placed<Row>[] = []
     let n = 0
     for (const old of this.#rows) {
       if (changed.has(old.id)) continue
@@ -62,10 +99,9 @@ export class SortedRows<Row> {
     this.#rows = merged
   }
 
-  /** Where the rows after the cursor begin; its own row may be gone. */
-  #after(cursor: string): number {
-    const { name, compare } = this.#order
-    const key = decode(name, cursor)
+  /** Where the rows after the key begin; its own row may be gone. */
+  #after(key: Key): number {
+    const { compare } = this.#order
     let low = 0
     let high = this.#rows.length
     while (low < high) {
@@ -77,7 +113,15 @@ export class SortedRows<Row> {
   }
 }
 
-function encode(name: string, key: Key): string {
+export function compareKeys(a: Key, b: Key): number {
+  for (let n = 0; n < a.length; n++) {
+    if (a[n] === b[n]) continue
+    return a[n]! < b[n]! ? -1 : 1
+  }
+  return 0
+}
+
+export function encode(name: string, key: Key): string {
   return Buffer.from(JSON.stringify([name, ...key])).toString('base64url')
 }
 

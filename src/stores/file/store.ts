@@ -71,6 +71,7 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     },
     threads: async (query) => tables.threads(query),
     asks: async (query) => tables.asks(query),
+    askChanges: async (query) => tables.askChanges(query),
 
     async claim(threadId, holder, ttl, force) {
       if (leases.spent) await nextEpoch(engine)

@@ -1,4 +1,5 @@
 import type {
+  AskChanges,
   AskQuery,
   AskRow,
   Marks,
@@ -7,7 +8,8 @@ import type {
   ThreadQuery,
   ThreadRow,
 } from '../../core/store.ts'
-import { decode, type Key, type Order, SortedRows } from './sorted.ts'
+import { Inboxes } from './inboxes.ts'
+import { compareKeys, decode, type Order, SortedRows } from './sorted.ts'
 
 /** All that the index knows of one thread; `row` is absent when the thread was erased. */
 export interface IndexRecord {
@@ -32,7 +34,7 @@ export class Tables {
   readonly dirty = new Set<string>()
   readonly #asks = new Map<string, Map<string, AskRow>>()
   readonly #owners = new Map<string, Map<string, Owner>>()
-  readonly #inboxes = new Map<string, { all: SortedRows<AskRow>; pending: SortedRows<AskRow> }>()
+  readonly #inboxes = new Inboxes()
 
   apply(threadId: string, { thread, ask, timers }: Marks): void {
     if (!thread && !ask && !timers) return
@@ -48,7 +50,7 @@ export class Tables {
     this.dirty.add(threadId)
     const row = this.rows.get(threadId)
     if (row) this.#unlist(row)
-    for (const ask of this.#asks.get(threadId)?.values() ?? []) this.#list(ask, undefined)
+    for (const ask of this.#asks.get(threadId)?.values() ?? []) this.#inboxes.set(ask, undefined)
     this.rows.delete(threadId)
     this.#asks.delete(threadId)
     this.timers.delete(threadId)
@@ -92,17 +94,12 @@ export class Tables {
     )
   }
 
-  asks({ tenant, owner, state, limit, cursor }: AskQuery): Page<AskRow> {
-    const inbox = this.#inboxes.get(tenant)
-    if (!inbox) return emptyPage(soonest.name, cursor)
-    const rows = state === 'pending' ? inbox.pending : inbox.all
-    return rows.page(
-      limit,
-      cursor,
-      (ask) =>
-        (owner === undefined || ask.owner === owner) &&
-        (state === undefined || ask.state === state),
-    )
+  asks(query: AskQuery): Page<AskRow> {
+    return this.#inboxes.page(query)
+  }
+
+  askChanges(query: AskChanges) {
+    return this.#inboxes.changes(query)
   }
 
   #setRow(row: ThreadRow): void {
@@ -134,20 +131,11 @@ export class Tables {
     const known = this.#asks.get(threadId)?.get(columns.askId)
     // The columns of an ask that was never raised have no row to go to.
     if (!known && columns.raisedAt === undefined) return
-    const ask = { ...(known as AskRow), ...columns, threadId }
-    if (known && known.tenant !== ask.tenant) this.#list(known, undefined)
+    const { agent = '', clientId = '' } = this.rows.get(threadId) ?? {}
+    const before = known ?? { agent, clientId, decidedBy: null } // older marks do not say these
+    const ask = { ...(before as AskRow), ...columns, threadId }
     within(this.#asks, threadId, () => new Map()).set(ask.askId, ask)
-    this.#list(ask, ask)
-  }
-
-  #list({ tenant, threadId, askId }: AskRow, ask: AskRow | undefined): void {
-    const inbox = within(this.#inboxes, tenant, () => ({
-      all: new SortedRows(soonest),
-      pending: new SortedRows(soonest),
-    }))
-    const id = JSON.stringify([threadId, askId])
-    inbox.all.set(id, ask)
-    inbox.pending.set(id, ask?.state === 'pending' ? ask : undefined)
+    this.#inboxes.set(known, ask)
   }
 
   #setTimer(threadId: string, key: string, at: number | null): void {
@@ -165,21 +153,6 @@ const newest: Order<ThreadRow> = {
   key: (row) => [row.updatedAt, row.threadId],
   compare: (a, b) => -compareKeys(a, b),
   copy: (row) => ({ ...row }),
-}
-
-const soonest: Order<AskRow> = {
-  name: 'soonest',
-  key: (ask) => [ask.deadline, ask.askId, ask.threadId],
-  compare: compareKeys,
-  copy: (ask) => ({ ...ask, audience: [...ask.audience] }),
-}
-
-function compareKeys(a: Key, b: Key): number {
-  for (let n = 0; n < a.length; n++) {
-    if (a[n] === b[n]) continue
-    return a[n]! < b[n]! ? -1 : 1
-  }
-  return 0
 }
 
 /** Nothing to list, but a cursor that is not ours is told so all the same. */

@@ -1,7 +1,9 @@
+import { isWanted, liesIn, traysFor } from '../../core/audience.ts'
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { AskRow, Guard, Marks, NewEntry, Store, ThreadRow } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { newId } from '../../lib/ids.ts'
 import { pageOf } from './page.ts'
 
 interface Thread {
@@ -26,6 +28,8 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
   /** The newest fence of each thread; it outlives the lease, so that a late driver may finish. */
   const fences = new Map<string, number>()
   let lastFence = 0
+  const life = newId('life')
+  const changedAsks: { threadId: string; askId: string }[] = []
   let closed = false
 
   const nameOf = (row: ThreadRow) => JSON.stringify([row.tenant, row.owner, row.clientId])
@@ -57,8 +61,18 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
     Object.assign(thread.row, marks.thread, { threadId })
     const { ask } = marks
     // The columns of an ask that was never raised have no row to go to.
-    if (ask && (thread.asks.has(ask.askId) || ask.raisedAt !== undefined))
-      thread.asks.set(ask.askId, { ...thread.asks.get(ask.askId), ...ask, threadId } as AskRow)
+    if (ask && (thread.asks.has(ask.askId) || ask.raisedAt !== undefined)) {
+      changedAsks.push({ threadId, askId: ask.askId })
+      thread.asks.set(ask.askId, {
+        ...(thread.asks.get(ask.askId) ?? {
+          agent: thread.row.agent, // older marks do not say these
+          clientId: thread.row.clientId,
+          decidedBy: null,
+        }),
+        ...ask,
+        threadId,
+      } as AskRow)
+    }
   }
 
   return {
@@ -112,12 +126,12 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
       return pageOf(rows, (row) => [-row.updatedAt, row.threadId], 'newest', limit, cursor)
     },
 
-    async asks({ tenant, owner, state, limit, cursor }) {
+    async asks({ limit, cursor, ...query }) {
       const rows = [...threads.values()]
         .flatMap((thread) => [...thread.asks.values()])
-        .filter((ask) => ask.tenant === tenant)
-        .filter((ask) => owner === undefined || ask.owner === owner)
-        .filter((ask) => state === undefined || ask.state === state)
+        .filter((ask) => ask.tenant === query.tenant)
+        .filter((ask) => !query.decider || liesIn(ask, traysFor(query.decider)))
+        .filter((ask) => isWanted(ask, query))
       return pageOf(
         rows,
         (ask) => [ask.deadline, ask.askId, ask.threadId],
@@ -125,6 +139,19 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
         limit,
         cursor,
       )
+    },
+
+    async askChanges({ tenant, decider, after, limit }) {
+      const next = `${life}.${changedAsks.length}`
+      if (after === undefined) return { rows: [], next }
+      const [made, from] = after.split('.')
+      if (made !== life || !(Number(from) <= changedAsks.length)) return { next }
+      const rows = new Set<AskRow>()
+      for (const { threadId, askId } of changedAsks.slice(Number(from))) {
+        const ask = threads.get(threadId)?.asks.get(askId)
+        if (ask?.tenant === tenant && liesIn(ask, traysFor(decider))) rows.add(ask)
+      }
+      return rows.size > limit ? { next } : { rows: structuredClone([...rows]), next }
     },
 
     async claim(threadId, holder, ttl, force = false) {

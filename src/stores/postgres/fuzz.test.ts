@@ -66,7 +66,8 @@ test('answers like the memory store, whatever the names and times are', async ()
           deadline: s.deadline,
           audience: s.audience,
         })
-        const ask = s.raised ? whole : { askId: s.askId, state: s.state, deadline: s.deadline }
+        const { askId, state, deadline } = s
+        const ask = s.raised ? whole : { askId, state, deadline, decidedBy: owner }
         const marks: Marks = {
           facts: { [s.fact]: s.value },
           thread: { updatedAt, leg },
@@ -95,6 +96,10 @@ test('answers like the memory store, whatever the names and times are', async ()
         await both((store) => store.threads({ tenant, owner, limit: 9, archived, agent }))
         await both((store) => store.asks({ tenant, limit: 9 }))
         await both((store) => store.asks({ tenant, owner, state: s.state, limit: 9 }))
+        const decider = { user: owner, roles: s.audience }
+        await both((store) => store.asks({ tenant, decider, limit: 9 }))
+        await both((store) => store.asks({ tenant, decider, state: s.state, limit: 9 }))
+        await both((store) => store.asks({ tenant, decider, askId: s.askId, limit: 9 }))
         await both(async (store) => {
           const { threadIds, nextAt } = await store.work(9)
           return { threadIds: threadIds.sort(), nextAt }

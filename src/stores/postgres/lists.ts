@@ -1,5 +1,14 @@
+import { type Person, rolesOf } from '../../core/audience.ts'
+import { askStates } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import type { AskQuery, AskRow, Page, ThreadQuery, ThreadRow } from '../../core/store.ts'
+import type {
+  AskChanges,
+  AskQuery,
+  AskRow,
+  Page,
+  ThreadQuery,
+  ThreadRow,
+} from '../../core/store.ts'
 import type { Database } from './database.ts'
 import { askOf, type Found, threadOf } from './rows.ts'
 import type { Statements } from './statements.ts'
@@ -26,20 +35,68 @@ export function lists(database: Database, sql: Statements) {
 
     async asks(query: AskQuery): Promise<Page<AskRow>> {
       const after = decode(query.cursor, 'soonest', 2)
-      const where = new Where()
-      where.is('tenant', keyOf(query.tenant))
-      where.is('owner', query.owner === undefined ? undefined : keyOf(query.owner))
-      // Spelled out, because Postgres takes the index of pending ones only for this very word.
-      if (query.state === 'pending') where.parts.push("state = 'pending'")
-      else where.is('state', query.state)
-      where.beyond('(deadline, ask_id, thread_id) >', after)
-      const statement = sql.asks(where.text, where.add(most(query.limit) + 1))
-      const found = await database.query<Found>(statement, where.values)
+      const { statement, values } = asksOf(query, after, sql)
+      const found = await database.query<Found>(statement, values)
       const keyOfRow = (ask: AskRow) => ['soonest', ask.deadline, ask.askId, ask.threadId]
       return pageOf(found.map(askOf), query.limit, keyOfRow)
     },
+
+    async askChanges({ tenant, decider, after, limit }: AskChanges) {
+      const known = after === undefined || /^\d{1,19}$/.test(after)
+      // The largest there is: nothing came after it.
+      const from = known && after !== undefined ? after : '18446744073709551615'
+      const values = [keyOf(tenant), traysOf(decider), from, most(limit) + 1]
+      const found = await database.query<Found>(sql.askChanges, values)
+      const { next, latest } = found[0] as unknown as { next: string; latest: string }
+      const lost = !known || (after !== undefined && BigInt(after) > BigInt(latest))
+      const rows = found.filter(({ ask_id }) => ask_id !== null).map(askOf)
+      return lost || rows.length > most(limit) ? { next } : { rows, next }
+    },
   }
 }
+
+type Key = (number | string)[] | undefined
+
+function asksOf(query: AskQuery, after: Key, sql: Statements) {
+  const where = new Where()
+  const { decider, askId, state } = query
+  const key = (name: string | undefined) => (name === undefined ? undefined : keyOf(name))
+  const text = (name: string | undefined) => (name === undefined ? undefined : pack(name))
+  const trays = decider && where.add(traysOf(decider))
+  // A single one is looked up; pages follow the order of the trays.
+  const inTrays = trays !== undefined && askId === undefined
+  const from = inTrays ? 'i' : 'a'
+  where.is(`${from}.tenant`, keyOf(query.tenant))
+  where.is('a.owner', key(query.owner))
+  where.is('a.ask_id', key(askId))
+  where.is('a.client_id', key(query.clientId))
+  where.is('a.kind', query.kind)
+  where.is('a.tool', text(query.tool))
+  where.is('a.agent', text(query.agent))
+  where.beyond(`(${from}.deadline, ${from}.ask_id, ${from}.thread_id) >`, after)
+  if (inTrays) {
+    const states = where.add(state === 'settled' || !state ? statesOf(state) : [state])
+    const statement = sql.inbox(trays, states, where.text, where.add(most(query.limit) + 1))
+    return { statement, values: where.values }
+  }
+  if (trays) where.parts.push(sql.liesIn(trays))
+  // Spelled out, because Postgres takes the index of pending ones only for this very word.
+  if (state === 'pending') where.parts.push("a.state = 'pending'")
+  else if (state === 'settled') where.parts.push("a.state <> 'pending'")
+  else where.is('a.state', state)
+  const statement = sql.asks(where.text, where.add(most(query.limit) + 1))
+  return { statement, values: where.values }
+}
+
+const statesOf = (state: 'settled' | undefined) =>
+  askStates.filter((one) => state === undefined || one !== 'pending')
+
+/** As the trigger names them. */
+const traysOf = ({ user, roles }: Person) => [
+  `owner:${keyOf(user)}`,
+  ...rolesOf(roles).map((role) => `role:${pack(role)}`),
+  `by:${keyOf(user)}`,
+]
 
 /** Conditions and their parameters. */
 class Where {

@@ -16,7 +16,7 @@ test('four processes that start at once migrate once, and all of them can write'
     run(process.execPath, ['--import', 'tsx', child, server().url, `t${n}`]),
   )
   const said = (await Promise.all(started)).map(({ stdout }) => stdout.trim())
-  expect(said.filter((line) => line === 'applied 001-journal')).toHaveLength(1)
+  expect(said.filter((line) => line === 'applied 001-journal,002-inbox')).toHaveLength(1)
   expect(said.filter((line) => line === 'applied nothing')).toHaveLength(3)
   const store = await postgresStore({ url: server().url, schema: 'at_once' })
   const page = await store.threads({ tenant: 'acme', owner: 'ann', limit: 9 })
@@ -26,8 +26,8 @@ test('four processes that start at once migrate once, and all of them can write'
 
 test('says what it did, and does nothing the second time', async () => {
   const first = await migrate(server().url, 'twice')
-  expect(first).toEqual({ applied: ['001-journal'], version: 1 })
-  expect(await migrate(server().url, 'twice')).toEqual({ applied: [], version: 1 })
+  expect(first).toEqual({ applied: ['001-journal', '002-inbox'], version: 2 })
+  expect(await migrate(server().url, 'twice')).toEqual({ applied: [], version: 2 })
 })
 
 test('a schema that is newer than the code is refused in one sentence', async () => {
@@ -36,7 +36,7 @@ test('a schema that is newer than the code is refused in one sentence', async ()
   const client = await judge()
   await client.query("INSERT INTO migrations (version, name) VALUES (999, '999-later')")
   await expect(open()).rejects.toThrow(
-    /has version 999 of the schema and this Handrail knows 1: start a newer Handrail/,
+    /has version 999 of the schema and this Handrail knows 2: start a newer Handrail/,
   )
   // Whoever is at work already goes on.
   await create(store, 'u')

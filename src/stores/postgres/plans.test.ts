@@ -24,12 +24,14 @@ ANALYZE;`
 const who = { tenant: 'acme', owner: 'owner7' }
 const threads = { ...who, limit: 20 }
 const asks = { tenant: 'acme', limit: 20 }
+const decider = { user: 'owner7', roles: ['user', 'approver'] }
+const inbox = { ...asks, decider, state: 'pending' } as const
 
 test('with 100,000 threads nothing of the contract reads a whole table', async () => {
-  const first = await open()
+  const once = await open()
   const client = await judge()
   await client.query(fill)
-  await first.close()
+  await once.close()
   const scans = async () => {
     const text = `SELECT relname, seq_scan FROM pg_stat_user_tables
       WHERE schemaname = $1 AND relname NOT IN ('given_up', 'migrations') ORDER BY 1`
@@ -37,7 +39,7 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
     return Object.fromEntries(rows.map(({ relname, seq_scan }) => [relname, Number(seq_scan)]))
   }
   await new Promise((resolve) => setTimeout(resolve, 1_500)) // what was done is counted by now
-  const before = await scans()
+  const scanned = await scans()
 
   const store = await open({ connections: 2, lanes: 1 })
   // Often enough for Postgres to settle on the plans that it keeps.
@@ -46,8 +48,14 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
     const page = await store.threads(threads)
     await store.threads({ ...threads, archived: false, cursor: page.next! })
     await store.threads({ ...threads, active: true })
-    const inbox = await store.asks(asks)
-    await store.asks({ ...asks, cursor: inbox.next! })
+    const first = await store.asks(asks)
+    await store.asks({ ...asks, cursor: first.next! })
+    const own = await store.asks(inbox)
+    await store.asks({ ...inbox, cursor: own.next! })
+    await store.asks({ ...inbox, state: 'settled', kind: 'approval' })
+    await store.asks({ ...inbox, askId: 'a' })
+    const { next } = await store.askChanges({ tenant: 'acme', decider, limit: 10 })
+    await store.askChanges({ tenant: 'acme', decider, limit: 10, after: next })
     await store.asks({ ...asks, owner: 'owner7' })
     await store.asks({ ...asks, state: 'pending' })
     await store.asks({ ...asks, state: 'pending', owner: 'owner7' })
@@ -67,7 +75,7 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
   }
   await store.close()
   await new Promise((resolve) => setTimeout(resolve, 300))
-  expect(await scans()).toEqual(before)
+  expect(await scans()).toEqual(scanned)
 
   const plan = async ({ text }: Statement, values: unknown[]) => {
     const { rows } = await client.query(`EXPLAIN ${text}`, values)
@@ -89,6 +97,18 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
   plans.push(await plan(sql.nextAt, [null]), await plan(sql.renew, ['h1', 1000, null]))
   for (const each of plans) expect(each).not.toMatch(/Seq Scan on (?!given_up)/)
   const [newest, pending, own, read, work] = plans
+  const before = plans.length
+  await listed.asks(inbox)
+  await listed.asks({ ...inbox, cursor: cursorOf(['soonest', 500, 'a', 't1']) })
+  await listed.asks({ ...inbox, state: 'settled' })
+  await listed.asks({ ...asks, decider, askId: 'another' })
+  const pages = plans.slice(before)
+  expect(pages).toHaveLength(4) // one query for each page
+  for (const each of pages.slice(0, 3)) {
+    expect(each).toMatch(/Index (Only )?Scan using inbox_soonest/)
+    expect(each).not.toMatch(/Seq Scan/)
+  }
+  expect(pages[3]).toMatch(/asks_by_id/)
   expect(newest).toMatch(/Index Scan using threads_newest/)
   expect(newest).not.toMatch(/Sort/)
   expect(pending).toMatch(/Index Scan using asks_pending_of_tenant/)
@@ -97,3 +117,5 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
   expect(work).toMatch(/threads_with_leg/)
   expect(work).toMatch(/timers_soonest/)
 }, 60_000)
+
+const cursorOf = (key: unknown[]) => Buffer.from(JSON.stringify(key)).toString('base64url')

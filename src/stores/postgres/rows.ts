@@ -26,7 +26,9 @@ const askFields: readonly Column<AskRow>[] = [
   ['askId', 'ask_id', 'key'],
   ['tenant', 'tenant', 'key'],
   ['owner', 'owner', 'key'],
+  ['clientId', 'client_id', 'key'],
   ['runId', 'run_id', 'text'],
+  ['agent', 'agent', 'text'],
   ['kind', 'kind', 'text'],
   ['title', 'title', 'text'],
   ['tool', 'tool', 'text'],
@@ -35,13 +37,14 @@ const askFields: readonly Column<AskRow>[] = [
   ['raisedAt', 'raised_at', 'raw'],
   ['deadline', 'deadline', 'raw'],
   ['settledAt', 'settled_at', 'raw'],
+  ['decidedBy', 'decided_by', 'key'],
 ]
 
-const list = (fields: readonly Column<never>[]) =>
-  [...fields.map(([, column]) => column), 'names'].join(', ')
+const list = (fields: readonly Column<never>[], of = '') =>
+  [...fields.map(([, column]) => column), 'names'].map((column) => of + column).join(', ')
 
 export const threadList = list(threadFields)
-export const askList = list(askFields)
+export const askList = list(askFields, 'a.')
 
 export const threadColumns = (row: Partial<ThreadRow>) => columnsOf(threadFields, row)
 export const askColumns = (row: Partial<AskRow>) => columnsOf(askFields, row)
@@ -58,8 +61,7 @@ function columnsOf<Row>(fields: readonly Column<Row>[], row: Partial<Row>): obje
     const value = row[field]
     if (value === undefined) continue
     columns[column] = kind === 'raw' ? value : onText(value, kind === 'key' ? keyOf : pack)
-    if (kind === 'key' && isShortened(columns[column] as string))
-      names[field] = pack(value as string)
+    if (kind === 'key' && isShortened(columns[column])) names[field] = pack(value as string)
   }
   if (Object.keys(names).length > 0) columns.names = names
   return columns
@@ -69,7 +71,7 @@ function rowOf<Row>(fields: readonly Column<Row>[], found: Found): Row {
   const row: Record<string, unknown> = {}
   for (const [field, column, kind] of fields) {
     const value = found[column]
-    const full = kind === 'key' && isShortened(value as string) ? found.names?.[field] : undefined
+    const full = kind === 'key' && isShortened(value) ? found.names?.[field] : undefined
     row[field] = kind === 'raw' ? value : onText(full ?? value, unpack)
   }
   return row as Row

@@ -75,8 +75,36 @@ export function statements(schema: string) {
         ORDER BY updated_at DESC, thread_id DESC LIMIT ${limit}`,
     }),
     asks: (where: string, limit: string): Statement => ({
-      text: `SELECT ${askList} FROM ${s}.asks WHERE ${where}
-        ORDER BY deadline, ask_id, thread_id LIMIT ${limit}`,
+      text: `SELECT ${askList} FROM ${s}.asks a WHERE ${where}
+        ORDER BY a.deadline, a.ask_id, a.thread_id LIMIT ${limit}`,
     }),
+    /** The first of each tray and state, of which the index knows the order; then the first of all. */
+    inbox: (trays: string, states: string, where: string, limit: string): Statement => ({
+      text: `SELECT DISTINCT ON (a.deadline, a.ask_id, a.thread_id) ${askList}
+        FROM unnest(${trays}::text[]) AS wanted_tray, unnest(${states}::text[]) AS wanted_state,
+        LATERAL (
+          SELECT a.* FROM ${s}.inbox i
+          JOIN ${s}.asks a ON a.thread_id = i.thread_id AND a.ask_id = i.ask_id
+          WHERE i.tray = wanted_tray AND i.state = wanted_state AND ${where}
+          ORDER BY i.deadline, i.ask_id, i.thread_id LIMIT ${limit}
+        ) a
+        ORDER BY a.deadline, a.ask_id, a.thread_id LIMIT ${limit}`,
+    }),
+    /**
+     * Changes since a transaction before which all were done: what was committed meanwhile is among them,
+     * in whatever order. Those that the next look may find again are after `next`.
+     */
+    askChanges: prepared(`SELECT pg_snapshot_xmin(at.snapshot)::text AS next,
+        pg_snapshot_xmax(at.snapshot)::text AS latest, ${askList}
+      FROM (SELECT pg_current_snapshot() AS snapshot) at
+      LEFT JOIN LATERAL (
+        SELECT DISTINCT i.thread_id, i.ask_id FROM ${s}.inbox i
+        WHERE i.tenant = $1 AND i.tray = ANY ($2::text[]) AND i.changed >= $3::text::xid8
+          AND i.changed < pg_snapshot_xmax(at.snapshot)
+        LIMIT $4
+      ) i ON true
+      LEFT JOIN ${s}.asks a ON a.thread_id = i.thread_id AND a.ask_id = i.ask_id`),
+    liesIn: (trays: string) => `EXISTS (SELECT FROM ${s}.inbox i
+      WHERE i.thread_id = a.thread_id AND i.ask_id = a.ask_id AND i.tray = ANY (${trays}::text[]))`,
   }
 }

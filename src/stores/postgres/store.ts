@@ -44,7 +44,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     }
   }
   await query(sql.forgetGivenUp, [])
-  const { threads, asks } = lists({ query } as Database, sql)
+  const { threads, asks, askChanges } = lists({ query } as Database, sql)
 
   const store: Store = {
     shared: true,
@@ -86,6 +86,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
 
     threads,
     asks,
+    askChanges,
 
     async claim(threadId, holder, ttl, force = false) {
       const values = [keyOf(threadId), keyOf(holder), Math.ceil(ttl), force, now()]

@@ -31,4 +31,5 @@ export function keyOf(name: string): string {
   return `${text.slice(0, 100).toWellFormed()}${mark}#${sha256(JSON.stringify(name))}`
 }
 
-export const isShortened = (key: string): boolean => key.includes(`${mark}#`)
+export const isShortened = (key: unknown): boolean =>
+  typeof key === 'string' && key.includes(`${mark}#`)

@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { budgetOptions } from '../../core/budget-answers.ts'
-import { budgetLimits } from '../decisions.ts'
+import { decisionFields, saysNothing, saysSomething } from '../approve.ts'
 import { clientId } from '../http.ts'
 
 /** What goes over the chats wire; requests are strict, so that a typo is not silently ignored. */
@@ -22,40 +21,9 @@ export const createBody = z.strictObject({
   agent: z.string().optional(),
 })
 
-/** Any of these is a decision about a budget, and about nothing else. */
-export const budgetFields = [
-  ...(['newLimit', 'newStatus', 'newTokenLimit', 'newMoneyLimit', 'option'] as const),
-]
-
 export const approveBody = z
-  .strictObject({
-    approval_id: z.string().min(1),
-    approved: z.boolean().optional(),
-    reason: z.string().max(10_000).optional(),
-    edited_input: z.record(z.string(), z.unknown()).optional(),
-    remember: z.boolean().optional(),
-    stop: z.boolean().optional(),
-    /** Answer in place of the tool, or what was asked for: then as its schema says. */
-    answer: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
-    /** An effect in doubt: what happened, and its result. */
-    outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
-    result: z.string().optional(),
-    /** A spent budget: what is given anew, beside or in place of "approved". */
-    newLimit: budgetLimits.calls.optional(),
-    newStatus: z.boolean().optional(),
-    newTokenLimit: budgetLimits.tokens.nullable().optional(),
-    newMoneyLimit: budgetLimits.money.nullable().optional(),
-    option: z.enum(budgetOptions).optional(),
-  })
-  .refine(
-    ({ approved, stop, answer, outcome, ...said }) =>
-      approved !== undefined ||
-      stop ||
-      answer !== undefined ||
-      outcome !== undefined ||
-      budgetFields.some((field) => said[field] !== undefined),
-    { path: ['approved'], message: 'is missing. Send true or false.' },
-  )
+  .strictObject({ approval_id: z.string().min(1), ...decisionFields })
+  .refine(saysSomething, saysNothing)
 
 export const startQuery = z.strictObject({
   when_busy: z.enum(['reject', 'queue', 'cancel']).optional(),

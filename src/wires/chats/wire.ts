@@ -1,20 +1,19 @@
 import type { z } from 'zod'
-import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
+import { RuntimeError } from '../../core/errors.ts'
 import { type Cursor, cursorAt, parseCursor } from '../../core/follow.ts'
 import { userText } from '../../core/messages.ts'
 import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
-import type { AskRecord, Run } from '../../core/state.ts'
+import type { Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { UsageLine } from '../../core/usage.ts'
-import { digestOf } from '../../lib/canonical.ts'
-import { headerOptions, json, type Route, route } from '../http.ts'
+import { decided, decisionOn, keyOf } from '../approve.ts'
+import { headerOptions, json, namingCursor, type Route, route } from '../http.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
 import {
   chatJson,
   chatSummary,
   currentRuns,
   interactionJson,
-  isoTime,
   statusOf,
   usageJson,
 } from './interaction.ts'
@@ -136,25 +135,14 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       responses: shapes.approveResponses,
       async handle({ params, body, caller, request }) {
         const { state, run } = await find(caller, params.chat_id, params.interaction_id)
-        const { approval_id, edited_input, answer, result, ...decision } = body
+        const { approval_id, ...said } = body
         if (!run.askIds.includes(approval_id)) throw new RuntimeError('ask_not_found')
-        refuseBudget(body, state.asks.get(approval_id)!)
         const { key } = keyOf(request, ['approve', params, body])
-        const value = answer ?? result
-        const said = {
-          askId: approval_id,
-          decision: { ...decision, input: edited_input, value },
-          named: { input: 'body.edited_input', value: 'body.answer', limit: 'body.newLimit' },
-        }
-        const answering = { decisions: [said], ...headerOptions(request), ...(key && { key }) }
+        const decisions = [decisionOn(state.asks.get(approval_id)!.ask, said)]
+        const answering = { decisions, ...headerOptions(request), ...(key && { key }) }
         const { settled } = await runtime.answer(caller, params.chat_id, answering)
-        const mine = key !== undefined && state.keys.get(key.key)?.ref === `ask:${approval_id}`
-        const recorded = decisionJson(state.asks.get(approval_id)!)
-        if (settled.has(approval_id) || mine)
-          return json({ status: 'processed', approval_id, ...recorded })
-        throw new RuntimeError('ask_settled', undefined, {
-          data: { approval_id, decision: recorded },
-        })
+        const again = key !== undefined && state.keys.get(key.key)?.ref === `ask:${approval_id}`
+        return json(decided(state.asks.get(approval_id)!, settled.has(approval_id) || again))
       },
     }),
     route({
@@ -298,41 +286,6 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       },
     }),
   ]
-}
-
-function keyOf(request: Request, about: unknown): { key?: { key: string; digest: string } } {
-  const key = request.headers.get('idempotency-key')
-  if (key === null) return {}
-  if (key.length === 0 || key.length > 200) {
-    const field = 'header.idempotency-key'
-    throw new RuntimeError('invalid_request', `${field}: use 1 to 200 characters.`, { field })
-  }
-  return { key: { key, digest: digestOf(about) } }
-}
-
-/** A new budget is no answer to another question: it must not count as a rejection of it. */
-function refuseBudget(body: z.infer<typeof shapes.approveBody>, { ask }: AskRecord): void {
-  const field = shapes.budgetFields.find((one) => body[one] !== undefined)
-  if (ask.kind === 'budget' || field === undefined) return
-  const problem = `body.${field}: this question is not about a budget.`
-  throw new RuntimeError('invalid_request', problem, { field: `body.${field}` })
-}
-
-function decisionJson({ answer, answeredBy, answeredAt }: AskRecord) {
-  const { state, reason, outcome } = answer!
-  return {
-    approved: state === 'approved' || state === 'answered',
-    state,
-    by: answeredBy?.id,
-    at: isoTime(answeredAt ?? 0),
-    ...(reason !== undefined && { reason }),
-    ...(outcome && { outcome }),
-  }
-}
-
-function namingCursor(error: unknown): never {
-  if (!isRuntimeError(error, 'invalid_cursor')) throw error
-  throw new RuntimeError('invalid_cursor', undefined, { field: 'query.cursor', cause: error })
 }
 
 /** Core names runs; this wire's clients know them as interactions. */

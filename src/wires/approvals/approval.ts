@@ -1,0 +1,47 @@
+import type { AskRecord } from '../../core/state.ts'
+import type { AskRow } from '../../core/store.ts'
+import { decisionJson } from '../approve.ts'
+
+const isoTime = (at: number) => new Date(at).toISOString()
+
+/** A row of the inbox. Which chat it is of is for the owner to know: others see whose it is. */
+export function approvalJson(row: AskRow, user: string) {
+  const own = row.owner === user
+  return {
+    id: row.askId,
+    kind: row.kind,
+    state: row.state,
+    title: row.title,
+    tool: row.tool,
+    agent: row.agent,
+    owner: row.owner,
+    raised_at: isoTime(row.raisedAt),
+    deadline: isoTime(row.deadline),
+    decided_at: row.settledAt === null ? null : isoTime(row.settledAt),
+    decided_by: row.decidedBy,
+    ...(own && { chat_id: row.clientId, interaction_id: row.runId }),
+  }
+}
+
+/** With all that there is to judge by: what the ask holds, and nothing of the chat around it. */
+export function wholeJson(row: AskRow, record: AskRecord, user: string) {
+  const { ask, answer } = record
+  const { schema, preview, evidence, effectId, digest } = ask
+  return {
+    ...approvalJson(row, user),
+    // The journal may be ahead of the row that was read before it.
+    ...(answer && { state: answer.state, decided_at: isoTime(record.answeredAt ?? 0) }),
+    input: ask.input ?? null,
+    at_timeout: ask.atTimeout,
+    card: {
+      title: ask.title,
+      ...(ask.kind === 'in_doubt' && { outcomes: ['happened', 'did_not', 'skip'] }),
+      ...(effectId !== undefined && { effect_id: effectId }),
+      ...(digest !== undefined && { digest }),
+      ...(schema !== undefined && { schema }),
+      ...(preview !== undefined && { preview }),
+      ...(evidence !== undefined && { evidence }),
+    },
+    ...(answer && { decision: decisionJson(record) }),
+  }
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import type { Answering } from '../core/asks.ts'
+import { budgetOptions } from '../core/budget-answers.ts'
+import type { Ask } from '../core/entries.ts'
+import { RuntimeError } from '../core/errors.ts'
+import type { AskRecord } from '../core/state.ts'
+import { digestOf } from '../lib/canonical.ts'
+import { budgetLimits } from './decisions.ts'
+
+/** What a person may say to an approval, on every wire that has one of its own for it. */
+export const decisionFields = {
+  approved: z.boolean().optional(),
+  reason: z.string().max(10_000).optional(),
+  edited_input: z.record(z.string(), z.unknown()).optional(),
+  remember: z.boolean().optional(),
+  stop: z.boolean().optional(),
+  /** Answer in place of the tool, or what was asked for: then as its schema says. */
+  answer: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
+  /** An effect in doubt: what happened, and its result. */
+  outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
+  result: z.string().optional(),
+  /** A spent budget: what is given anew, beside or in place of "approved". */
+  newLimit: budgetLimits.calls.optional(),
+  newStatus: z.boolean().optional(),
+  newTokenLimit: budgetLimits.tokens.nullable().optional(),
+  newMoneyLimit: budgetLimits.money.nullable().optional(),
+  option: z.enum(budgetOptions).optional(),
+}
+
+/** Any of these is a decision about a budget, and about nothing else. */
+const budgetFields = [
+  ...(['newLimit', 'newStatus', 'newTokenLimit', 'newMoneyLimit', 'option'] as const),
+]
+
+type Said = z.infer<z.ZodObject<typeof decisionFields>>
+
+export const saysSomething = ({ approved, stop, answer, outcome, ...said }: Said): boolean =>
+  approved !== undefined ||
+  stop === true ||
+  answer !== undefined ||
+  outcome !== undefined ||
+  budgetFields.some((field) => said[field] !== undefined)
+
+export const saysNothing = { path: ['approved'], message: 'is missing. Send true or false.' }
+
+/** The request's words as a decision on this ask. */
+export function decisionOn({ askId, kind }: Ask, said: Said): Answering['decisions'][number] {
+  refuseBudget(kind, said)
+  const { edited_input: input, answer, result, ...rest } = said
+  return {
+    askId,
+    decision: { ...rest, input, value: answer ?? result },
+    named: { input: 'body.edited_input', value: 'body.answer', limit: 'body.newLimit' },
+  }
+}
+
+/** A new budget is no answer to another question: it must not count as a rejection of it. */
+function refuseBudget(kind: Ask['kind'], said: Said): void {
+  const field = budgetFields.find((one) => said[one] !== undefined)
+  if (kind === 'budget' || field === undefined) return
+  const problem = `body.${field}: this question is not about a budget.`
+  throw new RuntimeError('invalid_request', problem, { field: `body.${field}` })
+}
+
+/** What was decided, by whom. */
+export function decisionJson({ answer, answeredBy, answeredAt }: AskRecord) {
+  const { state, reason, outcome } = answer!
+  return {
+    approved: state === 'approved' || state === 'answered',
+    state,
+    by: answeredBy?.id,
+    at: new Date(answeredAt ?? 0).toISOString(),
+    ...(reason !== undefined && { reason }),
+    ...(outcome && { outcome }),
+  }
+}
+
+/** The answer to a decision: it is taken, or what was decided before it is told. */
+export function decided(record: AskRecord, mine: boolean) {
+  const approval_id = record.ask.askId
+  const recorded = decisionJson(record)
+  if (mine) return { status: 'processed', approval_id, ...recorded } as const
+  throw new RuntimeError('ask_settled', undefined, { data: { approval_id, decision: recorded } })
+}
+
+/** The request's Idempotency-Key, with what it is about. */
+export function keyOf(request: Request, about: unknown): { key?: { key: string; digest: string } } {
+  const key = request.headers.get('idempotency-key')
+  if (key === null) return {}
+  if (key.length === 0 || key.length > 200) {
+    const field = 'header.idempotency-key'
+    throw new RuntimeError('invalid_request', `${field}: use 1 to 200 characters.`, { field })
+  }
+  return { key: { key, digest: digestOf(about) } }
+}
