@@ -5,7 +5,7 @@ import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
 import { callMeter } from './core/meter.ts'
-import { defaultPolicy } from './core/policy.ts'
+import { checkPolicy, defaultPolicy } from './core/policy.ts'
 import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
 import type { Tool } from './core/tool.ts'
@@ -29,6 +29,7 @@ import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
+import { grantRoutes } from './wires/ops/grants.ts'
 import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
@@ -84,6 +85,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     ...workflowWire({ runtime, basePaths, version: version() }),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
+  routes.push(...grantRoutes(runtime))
   routes.push(metricsRoute(() => meter.text()))
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config
@@ -140,7 +142,7 @@ function agentsOf(
   const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
   const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
-  const policy = [...(settings.policy ?? []), ...defaultPolicy]
+  const policy = checkPolicy([...(settings.policy ?? []), ...defaultPolicy])
   const description = 'Answers, and uses tools with your approval'
   const agents = settings.agents ?? [toolLoop({ name: 'assistant', description })]
   return agents.map((one, i) => {

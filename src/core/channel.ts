@@ -27,6 +27,15 @@ interface Waiting {
 /** Refused by the store once the run is being cancelled (I7). */
 const starts = (draft: Draft) => draft.kind === 'effect.intended' || draft.kind === 'ask.raised'
 
+/** The grants by which something begins: taken back, it must not (see `revoke`). */
+const grantFacts = (drafts: readonly Draft[]): Set<string> => {
+  const granted = drafts.flatMap((one) =>
+    one.kind === 'effect.intended' && one.body.grantId !== undefined ? [one.body.grantId] : [],
+  )
+  return new Set(granted.map((grantId) => `grant:${grantId}`))
+}
+const grantsOf = (batch: readonly Waiting[]) => grantFacts(batch.flatMap(({ drafts }) => drafts))
+
 /**
  * A leg's one way out. What is written enters in order; what waits goes out as one transition;
  * one transition is under way at a time.
@@ -168,6 +177,7 @@ export class Channel {
       for (const one of batch) one.done()
     } catch (error) {
       const conflict = isRuntimeError(error, 'journal_conflict') ? error.data : undefined
+      if (grantsOf(batch).has(String(conflict?.fact))) return await this.#without(batch, error)
       // Cancelled: what was begun is still told. Any other conflict: the leg is somebody else's.
       const cancelled = conflict?.fact === `run:${this.#leg.runId}`
       const kept = cancelled ? batch.filter((one) => !one.drafts.some(starts)) : []
@@ -184,6 +194,16 @@ export class Channel {
       this.#leg.abort.abort(stop)
       if (kept.length > 0) await this.#send(kept)
     }
+  }
+
+  /** A grant was taken back: what would begin by it does not, and who wants it is told. The rest goes on. */
+  async #without(batch: readonly Waiting[], error: unknown): Promise<void> {
+    const fact = isRuntimeError(error) ? String(error.data?.fact) : ''
+    await this.away(() => this.#leg.thread.sync())
+    const refused = batch.filter((one) => grantsOf([one]).has(fact))
+    this.#settle(refused)
+    for (const one of refused) one.failed(error)
+    await this.#send(batch.filter((one) => !refused.includes(one)))
   }
 
   /** These are written, or never will be: what waited for them is shown. */
@@ -211,6 +231,7 @@ export class Channel {
     const { thread, lease, runId, legId } = this.#leg
     const expect: Expectation[] = []
     if (drafts.some(starts)) expect.push({ fact: `run:${runId}`, not: 'cancelling' })
+    for (const fact of grantFacts(drafts)) expect.push({ fact, is: 'given' })
     if (drafts.some((one) => one.kind === 'run.started')) expect.push({ fact: 'leg', is: legId })
     const kept = drafts.flatMap((one) => {
       if (one.kind !== 'effect.done' && one.kind !== 'effect.failed') return []

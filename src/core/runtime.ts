@@ -11,16 +11,18 @@ import {
   missing,
   toolsOf,
 } from './agent-setups.ts'
-import { type Answering, answer } from './asks.ts'
+import { type Answering, answer, type Decider } from './asks.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
+import { revoke } from './grants.ts'
 import type { ClientRules, Guard } from './guard.ts'
 import { idle } from './idle.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
+import { judge } from './policy.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
@@ -106,8 +108,6 @@ export function createRuntime(options: RuntimeOptions) {
   const rules = callRules(options.calls ?? {}, clock)
   const setups = agentSetups({ ...options, rules })
   const secrets = new RunSecrets()
-  const allTools = () =>
-    new Map(options.agents.flatMap((one) => toolsOf(one).map((tool) => [tool.name, tool] as const)))
 
   const worker = new Worker({
     ...around,
@@ -291,10 +291,23 @@ export function createRuntime(options: RuntimeOptions) {
       const { active } = thread.state
       if (active !== null && answering.options)
         secrets.keep(thread, active, splitSecrets(answering.options).secrets)
-      const decider = { thread, tools: allTools(), now: clock.now(), newId }
+      const asking = setups.get(thread.state.runs.get(active ?? '')?.agent ?? '')?.toolbox
+      const decider: Decider = {
+        thread,
+        tools: asking?.tools() ?? new Map(),
+        judge: (tool, input) =>
+          judge(asking?.policy ?? [], { tool, agent: asking?.agent ?? '', input }),
+        now: clock.now(),
+        newId,
+      }
       const settled = await answer(decider, answering, actorOf(caller))
       ringHere(thread)
       return { thread, settled }
+    },
+
+    /** Takes a grant of a thread back: from then on nothing begins by it. */
+    async revoke(caller: Caller, clientId: string, grantId: string): Promise<void> {
+      await revoke(await upToDate(caller, clientId), grantId, actorOf(caller))
     },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {

@@ -28,7 +28,7 @@ export interface ThreadState {
   calls: Map<string, { messageId: string; index: number }>
   asks: Map<string, AskRecord>
   effects: Map<string, EffectRecord>
-  grants: Map<string, Body<'grant.given'>>
+  grants: Map<string, Grant>
   governor: Governor
   states: Map<string, unknown>
   keys: Map<string, Body<'key.used'>>
@@ -126,6 +126,12 @@ export interface EffectRecord {
   output: string | undefined
   error: Failure | undefined
   usage: Usage | undefined
+}
+
+/** Calls that need not be asked about, by whom and since when. */
+export interface Grant extends Body<'grant.given'> {
+  by: Actor
+  at: number
 }
 
 export interface Governor {

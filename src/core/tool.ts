@@ -9,6 +9,8 @@ export interface Tool<Schema extends InputSchema = InputSchema> {
   readonly schema: Schema
   /** The MCP server that it is a tool of. */
   readonly server?: string
+  /** Where it comes from, as one word: from elsewhere it is another tool, whatever its name. */
+  readonly origin?: string
   /** Doing it twice is the same as doing it once: it is simply made again after a crash. */
   readonly idempotent?: boolean
   /** What it touches; the default policy asks before `write`, `execute` and anything unknown. */
@@ -17,8 +19,12 @@ export interface Tool<Schema extends InputSchema = InputSchema> {
   readonly timeout?: number
   /** One plain sentence of what will happen, for the person who decides: "Write notes.txt (5 bytes)". */
   describe?(input: InputOf<Schema>): string
+  /** The one thing it touches: a path, an address, an account. */
+  target?(input: InputOf<Schema>): string
+  /** How much harm a mistake would do, and why; by default what `access` says. */
+  risk?(input: InputOf<Schema>): Risk
   /** What would change, for the person who decides. Must have no effect of its own. */
-  preview?(input: InputOf<Schema>, signal: AbortSignal): Promise<unknown>
+  preview?(input: InputOf<Schema>, signal: AbortSignal): Promise<Preview | undefined>
   /** After a crash: did the effect with this id happen? `undefined` when it cannot be known. */
   check?(
     input: InputOf<Schema>,
@@ -28,6 +34,17 @@ export interface Tool<Schema extends InputSchema = InputSchema> {
   /** Does it. Throwing is a result too: the model hears the message. */
   run(input: InputOf<Schema>, use: ToolUse): Promise<unknown>
 }
+
+export interface Risk {
+  level: 'low' | 'medium' | 'high'
+  /** One plain sentence. */
+  why: string
+}
+
+/** `diff`: two sides, the old one null where there is none; the others are shown as they are. */
+export type Preview =
+  | { kind: 'diff'; before: string | null; after: string }
+  | { kind: 'code' | 'text'; text: string }
 
 /** A zod schema, or a JSON Schema from elsewhere that is kept as it is, with what checks it. */
 export type InputSchema = z.ZodType | JsonInput

@@ -5,6 +5,7 @@ import { aguiWire } from '../../src/wires/agui/wire.ts'
 import { chatsWire } from '../../src/wires/chats/wire.ts'
 import { graphqlWire } from '../../src/wires/graphql/wire.ts'
 import type { Route } from '../../src/wires/http.ts'
+import { grantRoutes } from '../../src/wires/ops/grants.ts'
 import { metricsRoute } from '../../src/wires/ops/metrics.ts'
 import { opsWire } from '../../src/wires/ops/wire.ts'
 import { Heartbeats } from '../../src/wires/sse.ts'
@@ -54,6 +55,7 @@ const table: Route[] = [
     version: '0',
   }),
   ...opsWire({} as Runtime, () => [], '0'),
+  ...grantRoutes({} as Runtime),
   metricsRoute(() => ''),
 ]
 

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { outcomes } from '../../core/entries.ts'
+import { rememberSchema } from '../../core/grants.ts'
 import { clientId } from '../http.ts'
 
 /** What goes over the chats wire; requests are strict, so that a typo is not silently ignored. */
@@ -26,12 +28,13 @@ export const approveBody = z
     approved: z.boolean().optional(),
     reason: z.string().max(10_000).optional(),
     edited_input: z.record(z.string(), z.unknown()).optional(),
-    remember: z.boolean().optional(),
+    /** Further calls of the tool: true or 'chat', 'once', or for some minutes. */
+    remember: rememberSchema.optional(),
     stop: z.boolean().optional(),
     /** Answer in place of the tool, or what was asked for: then as its schema says. */
     answer: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
     /** An effect in doubt: what happened, and its result. */
-    outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
+    outcome: z.enum(outcomes).optional(),
     result: z.string().optional(),
     newLimit: z.number().int().min(0).max(1_000_000).optional(),
     newStatus: z.boolean().optional(),
