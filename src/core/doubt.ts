@@ -1,5 +1,6 @@
 import type { Bench } from './effects.ts'
 import { type Ask, draft } from './entries.ts'
+import { limited } from './limited.ts'
 import { asText, type CallPart } from './messages.ts'
 import { changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
 import { showCall } from './showing.ts'
@@ -48,8 +49,7 @@ export async function lookAt(
   // An earlier process, or what it called, may still be at it until then.
   const until = lastSign(record, bench) + (record.intent.timeout ?? defaultToolTimeout)
   if (clock.now() < until && !cut?.over) await clock.sleep(until - clock.now(), leg.signal)
-  const limit = AbortSignal.any([leg.signal, AbortSignal.timeout(checkLimit)])
-  const found = await attempt(async () => await tool.check?.(input, effectId, limit))
+  const found = await limited(checkLimit, bench, (signal) => tool.check?.(input, effectId, signal))
   if (found?.happened) return happened(found.output)
   if (found) return didNot()
   const kept = await box.evidence(effectId).catch(() => undefined)
@@ -110,6 +110,3 @@ function lastSign({ at, intent }: EffectRecord, { leg }: Bench): number {
   })
   return Math.max(at, ...answered)
 }
-
-/** A tool that cannot say is one that does not know. */
-const attempt = <T>(help: () => Promise<T>): Promise<T | undefined> => help().catch(() => undefined)

@@ -1,5 +1,6 @@
 import { type Card, cardOf } from './card.ts'
 import type { Bench } from './effects.ts'
+import { limited } from './limited.ts'
 import { type Message, textOf } from './messages.ts'
 import { sentence } from './sentence.ts'
 import type { Tool } from './tool.ts'
@@ -23,7 +24,10 @@ export async function showCall(showing: Showing, bench: Bench): Promise<Card> {
   const doubt = began === undefined ? '' : 'Did this happen? '
   const said = bench.messages.find(({ id }) => id === messageId)
   // What would change is of no use once it may have.
-  const preview = began === undefined ? await previewOf(tool, input, bench.leg.signal) : undefined
+  const preview =
+    began === undefined
+      ? await limited(previewLimit, bench, (signal) => tool.preview?.(input, signal))
+      : undefined
   return cardOf({
     title: doubt + sentence(tool, input),
     tool,
@@ -49,16 +53,4 @@ function offered<T>(help: () => T): T | undefined {
   } catch {
     return undefined
   }
-}
-
-async function previewOf(tool: Tool, input: unknown, signal: AbortSignal) {
-  if (!tool.preview) return undefined
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(previewLimit)])
-  const late = new Promise<undefined>((resolve) => {
-    limit.addEventListener('abort', () => resolve(undefined), { once: true })
-  })
-  const made = Promise.resolve()
-    .then(() => tool.preview?.(input, limit))
-    .catch(() => undefined)
-  return await Promise.race([made, late])
 }

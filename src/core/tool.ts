@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { deeperThan } from '../lib/depth.ts'
 import type { Answer } from './entries.ts'
 
 /** Something an agent can do in the world. Tools know nothing of runs, approvals or journals. */
@@ -105,6 +106,8 @@ export class OutcomeUnknown extends Error {
 }
 
 export const defaultToolTimeout = 30_000
+/** Levels of an input: what reads it, digests it and shows it goes down into each. */
+const deepest = 64
 
 /** Keeps the input type of `run` and the others tied to the schema. */
 export function defineTool<Schema extends InputSchema>(tool: Tool<Schema>): Tool {
@@ -127,6 +130,7 @@ export function readInput(
   { schema }: Tool,
   value: unknown,
 ): { input: unknown } | { issues: InputIssue[] } {
+  if (deeperThan(value, deepest)) return { issues: [{ path: [], message: 'is nested too deeply' }] }
   if (isZod(schema)) {
     const parsed = schema.safeParse(value)
     return parsed.success ? { input: parsed.data } : { issues: issuesOf(parsed.error) }

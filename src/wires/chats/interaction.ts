@@ -99,7 +99,7 @@ export function approvalJson({ ask }: Pick<AskRecord, 'ask'>) {
       ...(ask.effectId !== undefined && { effect_id: ask.effectId }),
       ...(ask.callId !== undefined && { call_id: ask.callId }),
       ...(schema !== undefined && { schema }),
-      ...(preview !== undefined && ask.card === undefined && { preview }),
+      ...(preview !== undefined && { preview }),
       ...(evidence !== undefined && { evidence }),
     },
   }
