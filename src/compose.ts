@@ -5,7 +5,6 @@ import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
 import { callMeter } from './core/meter.ts'
-import { checkPolicy, defaultPolicy } from './core/policy.ts'
 import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
 import type { Tool } from './core/tool.ts'
@@ -21,7 +20,7 @@ import type { Around } from './models/maker.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
 import { createServer } from './server.ts'
-import { type AgentSettings, type Settings, toolsFrom } from './settings.ts'
+import { type AgentSettings, policyOf, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
 import { aguiWire } from './wires/agui/wire.ts'
@@ -142,7 +141,7 @@ function agentsOf(
   const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
   const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
-  const policy = checkPolicy([...(settings.policy ?? []), ...defaultPolicy])
+  const policy = policyOf(settings)
   const description = 'Answers, and uses tools with your approval'
   const agents = settings.agents ?? [toolLoop({ name: 'assistant', description })]
   return agents.map((one, i) => {
