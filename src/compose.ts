@@ -5,7 +5,6 @@ import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
 import { callMeter } from './core/meter.ts'
-import { defaultPolicy } from './core/policy.ts'
 import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
 import type { Tool } from './core/tool.ts'
@@ -21,7 +20,7 @@ import type { Around } from './models/maker.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
 import { createServer } from './server.ts'
-import { type AgentSettings, type Settings, toolsFrom } from './settings.ts'
+import { type AgentSettings, policyOf, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
 import { webhook } from './webhooks/webhook.ts'
@@ -32,6 +31,7 @@ import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
 import { governorRoutes } from './wires/ops/governor.ts'
+import { grantRoutes } from './wires/ops/grants.ts'
 import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
@@ -93,6 +93,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     ...governorRoutes(runtime),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
+  routes.push(...grantRoutes(runtime))
   routes.push(metricsRoute(() => meter.text()))
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config
@@ -155,7 +156,7 @@ function agentsOf(
   const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
   const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
-  const policy = [...(settings.policy ?? []), ...defaultPolicy]
+  const policy = policyOf(settings)
   const description = 'Answers, and uses tools with your approval'
   const agents = settings.agents ?? [toolLoop({ name: 'assistant', description })]
   return agents.map((one, i) => {

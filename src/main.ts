@@ -8,6 +8,8 @@ handrail export <directory>  copy every thread from the store to a directory
 handrail import <directory>  copy every thread from a directory to the store
 handrail prune --older-than 90d [--archived] [--erase]
                              remove threads that nobody touched; without --erase only name them
+handrail policy test [--config new.config.mjs] [--since 90d] [--json]
+                             what a policy would have said of calls that were asked about before
 
 The store is Postgres when DATABASE_URL is set, and the directory HANDRAIL_DATA (./data) otherwise.
 `
@@ -18,6 +20,7 @@ const commands: Record<string, () => Promise<(command: Command) => Promise<numbe
   migrate: async () => (await import('./commands/migrate.ts')).migrateDatabase,
   export: async () => (await import('./commands/export.ts')).exportThreads,
   import: async () => (await import('./commands/import.ts')).importThreads,
+  policy: async () => (await import('./commands/policy.ts')).policy,
   prune: async () => (await import('./commands/prune.ts')).prune,
 }
 

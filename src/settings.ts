@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { ConfigError } from './config.ts'
 import type { Agent } from './core/agent.ts'
 import type { AgentGovernor } from './core/agent-setups.ts'
-import type { PolicyRule } from './core/policy.ts'
+import { checkPolicy, defaultPolicy, type PolicyRule } from './core/policy.ts'
 import type { ProviderRules } from './core/providers.ts'
 import type { RetryRule } from './core/retry.ts'
 import { isZod, type JsonInput, type Tool } from './core/tool.ts'
@@ -95,6 +95,12 @@ function refuseStrangeTools({ tools = [], actions, agents = [] }: Settings): voi
     if (isZod(schema) || typeof (schema as JsonInput | undefined)?.issues === 'function') continue
     throw new ConfigError(`tools: the schema of ${name} is not of zod 4. Make it with zod 4.`)
   }
+}
+
+/** The operator's rules, then the default ones. Throws with one sentence for what can never work. */
+export function policyOf({ policy = [] }: Settings): readonly PolicyRule[] {
+  if (!Array.isArray(policy)) throw new ConfigError('policy: write a list of rules.')
+  return checkPolicy([...policy, ...defaultPolicy])
 }
 
 /** The tools of a list, and actions, as tools with names. */

@@ -50,6 +50,14 @@ async function using<T>(store: Whole, use: (store: Whole) => Promise<T>): Promis
   }
 }
 
+const units = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** `90d` in milliseconds. */
+export function ageOf(text: string): number | undefined {
+  const match = /^(\d+)([mhdw])$/.exec(text)
+  return match ? Number(match[1]) * units[match[2] as keyof typeof units] : undefined
+}
+
 export const placeOf = ({ config }: Command): string =>
   config.database ? `Postgres (schema ${config.database.schema})` : config.data
 

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { ConfigError } from '../config.ts'
 import { isRuntimeError } from '../core/errors.ts'
 import type { ThreadRow } from '../core/store.ts'
-import { type Command, counted, withStore } from './command.ts'
+import { ageOf, type Command, counted, withStore } from './command.ts'
 import { eachOf, type Whole } from './transfer.ts'
 
 /**
@@ -46,8 +46,6 @@ async function remove(store: Whole, { threadId }: ThreadRow, isOld: (row: Thread
 
 const titleOf = ({ title }: ThreadRow) => (title ?? 'without a title').replace(/\p{C}/gu, ' ')
 
-const units = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
-
 function read(args: string[]) {
   const options = {
     'older-than': { type: 'string' },
@@ -60,8 +58,7 @@ function read(args: string[]) {
   } catch (error) {
     throw new ConfigError((error as Error).message)
   }
-  const match = /^(\d+)([mhdw])$/.exec(values['older-than'] ?? '')
-  if (!match) throw new ConfigError('Say how old: --older-than 90d (m, h, d or w).')
-  const age = Number(match[1]) * units[match[2] as keyof typeof units]
+  const age = ageOf(values['older-than'] ?? '')
+  if (age === undefined) throw new ConfigError('Say how old: --older-than 90d (m, h, d or w).')
   return { age, archived: values.archived, erase: values.erase }
 }

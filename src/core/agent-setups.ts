@@ -6,7 +6,7 @@ import type { UnattendedRule } from './governor.ts'
 import { type Guard, guardedModel } from './guard.ts'
 import type { Model } from './model.ts'
 import type { CallRules } from './model-calls.ts'
-import { defaultPolicy, type PolicyRule } from './policy.ts'
+import { checkPolicy, defaultPolicy, type PolicyRule } from './policy.ts'
 import { Providers } from './providers.ts'
 import { defaultRetry } from './retry.ts'
 import type { Tool } from './tool.ts'
@@ -113,7 +113,7 @@ export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
       toolbox: {
         agent: agent.name,
         tools: toolsByName(tools),
-        policy: policy ?? defaultPolicy,
+        policy: checkPolicy(policy ?? defaultPolicy),
         parallel: options.parallelCalls ?? 8,
         evidence: async (effectId) => await options.spool?.find(effectId),
         ...(options.guard && { guard: options.guard }),

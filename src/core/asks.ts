@@ -5,10 +5,11 @@ import { pendingAsks } from './branch.ts'
 import { type BudgetOption, budgetFrom, isStopped } from './budget-answers.ts'
 import { cancelDrafts } from './cancel.ts'
 import { asFolded } from './ending.ts'
-import { type Actor, type Answer, type Body, type Draft, draft } from './entries.ts'
+import { type Actor, type Answer, type Ask, type Body, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import { callDigest, schemaDigest } from './policy.ts'
-import type { AskRecord, Governor, Run, ThreadState } from './state.ts'
+import { grantDrafts, type Remember, samePeople, scopeOf } from './grants.ts'
+import { callDigest, type Verdict } from './policy.ts'
+import type { AskRecord, Run, ThreadState } from './state.ts'
 import type { Expectation } from './store.ts'
 import { decide, type Thread } from './thread.ts'
 import { type InputIssue, issuesOf, readInput, type Tool } from './tool.ts'
@@ -20,8 +21,8 @@ export interface Decision {
   reason?: string
   /** Other arguments to run with. */
   input?: unknown
-  /** Allow this tool for the rest of the chat. */
-  remember?: boolean
+  /** Allow further calls of this tool too: for the rest of the chat, or for some minutes. */
+  remember?: Remember
   /** End the run. */
   stop?: boolean
   /** An answer in place of the call's result, or the result of what did happen. */
@@ -39,7 +40,9 @@ export interface Decision {
 
 export interface Decider {
   thread: Thread
+  /** Those of the agent that asks, and what the policy says of a call with other arguments. */
   tools: ReadonlyMap<string, Tool>
+  judge: (tool: Tool, input: unknown) => Verdict
   now: number
   newId: NewId
   /** Who decides. The thread is of their tenant. */
@@ -69,10 +72,11 @@ export interface Answering {
  * among them had been settled before. Whoever is not meant to decide one of them settles none.
  */
 export async function answer(
-  { thread, tools, now, newId, person }: Decider,
+  decider: Decider,
   { decisions, key, request, state: copy }: Answering,
   actor: Actor,
 ): Promise<ReadonlySet<string>> {
+  const { thread, now, newId, person } = decider
   await expire(thread, now, newId)
   return await decide(thread, () => {
     const { state } = thread
@@ -91,8 +95,8 @@ export async function answer(
     const drafts: Draft[] = []
     let stop = false
     for (const { record, decision, named } of open) {
-      const said = answerFrom(record, decision, tools, named, state.governor)
-      drafts.push(...answerDrafts(record, said, tools, newId))
+      const said = answerFrom(record, decision, decider, named)
+      drafts.push(...answerDrafts(record, said, decider))
       stop ||= said.stop === true
     }
     if (copy) drafts.push(draft('state.patched', { agent: run.agent, ...copy }))
@@ -110,15 +114,11 @@ export async function answer(
 function answerDrafts(
   { ask, runId }: AskRecord,
   said: Answer,
-  tools: ReadonlyMap<string, Tool>,
-  newId: NewId,
+  { tools, now, newId }: Decider,
 ): Draft[] {
   const drafts: Draft[] = [draft('ask.answered', said, { runId })]
-  const tool = tools.get(ask.tool ?? '')
-  if (said.remember && said.state === 'approved' && tool) {
-    const grant = { grantId: newId('grant'), tool: tool.name, schema: schemaDigest(tool) }
-    drafts.push(draft('grant.given', { ...grant, askId: ask.askId }))
-  }
+  const grantId = newId('grant')
+  drafts.push(...grantDrafts(ask, said, tools.get(ask.tool ?? ''), { now, grantId }))
   if (ask.kind === 'budget' && said.state === 'answered') {
     drafts.push(draft('governor.set', said.value as Body<'governor.set'>))
   }
@@ -176,13 +176,7 @@ function goOn(
   return [draft('run.queued', { agent: run.agent, why: 'answers', ...label }, at)]
 }
 
-function answerFrom(
-  record: AskRecord,
-  said: Decision,
-  tools: ReadonlyMap<string, Tool>,
-  named: Named,
-  governor: Governor,
-): Answer {
+function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: Named): Answer {
   const { ask } = record
   const { askId } = ask
   const more = {
@@ -192,11 +186,13 @@ function answerFrom(
   if (said.stop) return { askId, state: 'rejected', stop: true, ...more }
   if (ask.kind === 'in_doubt') {
     const outcome = said.outcome ?? (said.approved ? 'did_not' : 'skip')
+    if (outcome === 'check' && !ask.checks)
+      throw new RuntimeError('invalid_request', 'This tool has no way to look whether it happened.')
     return { askId, state: 'answered', outcome, value: said.value, ...more }
   }
   if (ask.kind === 'budget') {
     if (isStopped(said)) return { askId, state: 'rejected', stop: true, ...more }
-    const value = budgetFrom(said, record, governor, named)
+    const value = budgetFrom(said, record, decider.thread.state.governor, named)
     return { askId, state: 'answered', value, ...more }
   }
   if (said.value !== undefined) {
@@ -205,13 +201,30 @@ function answerFrom(
   }
   if (!said.approved) return { askId, state: 'rejected', ...more }
   const answer: Answer = { askId, state: 'approved', digest: ask.digest, ...more }
-  if (said.remember) answer.remember = true
-  if (said.input === undefined) return answer
+  const remember = scopeOf(said.remember)
+  if (remember) answer.remember = remember
+  return said.input === undefined ? answer : edited(ask, answer, said.input, decider, named.input)
+}
+
+/** Other arguments: of the tool that was shown, which it takes, and which are for the same people to decide. */
+function edited(
+  ask: Ask,
+  answer: Answer,
+  given: unknown,
+  { tools, judge }: Decider,
+  field: string,
+): Answer {
+  const refuse = (why: string) => new RuntimeError('invalid_request', `${field}: ${why}`, { field })
   const tool = tools.get(ask.tool ?? '')
-  if (!tool)
-    throw new RuntimeError('invalid_request', 'This tool is gone; its input cannot be edited.')
-  const read = readInput(tool, said.input)
-  if ('issues' in read) throw unfit(named.input, read.issues[0]!)
+  if (!tool) throw refuse('this tool is gone; its input cannot be edited.')
+  if (callDigest(tool, ask.input) !== ask.digest)
+    throw refuse('the tool changed after this was asked; its input cannot be edited.')
+  const read = readInput(tool, given)
+  if ('issues' in read) throw unfit(field, read.issues[0]!)
+  const { decision, rule, audience } = judge(tool, read.input)
+  if (decision === 'deny') throw refuse(`the policy does not allow this (${rule}).`)
+  if (decision === 'ask' && !samePeople(audience, ask.audience))
+    throw refuse(`this is for others to decide (${rule}).`)
   return { ...answer, input: read.input, digest: callDigest(tool, read.input) }
 }
 

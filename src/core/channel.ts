@@ -29,6 +29,21 @@ interface Waiting {
 /** Refused by the store once the run is being cancelled (I7). */
 const starts = (draft: Draft) => draft.kind === 'effect.intended' || draft.kind === 'ask.raised'
 
+/** The grants by which something begins: taken back, it must not (see `revoke`). */
+const grantsOf = (drafts: readonly Draft[]): Expectation[] =>
+  drafts.flatMap((one) => {
+    const grantId = one.kind === 'effect.intended' ? one.body.grantId : undefined
+    return grantId === undefined ? [] : [{ fact: `grant:${grantId}`, is: 'given' }]
+  })
+
+const isUnmet = ({ expect }: Waiting, fact: unknown) => expect.some((one) => one.fact === fact)
+
+/** It keeps its place for what is shown after it. */
+function giveUp(one: Waiting, error: unknown): void {
+  one.failed(error)
+  Object.assign(one, { drafts: [], expect: nothing, done: () => {}, failed: () => {} })
+}
+
 /**
  * A leg's one way out. What is written enters in order; what waits goes out as one transition;
  * one transition is under way at a time.
@@ -114,7 +129,7 @@ export class Channel {
     while (this.#flushing) await this.#flushing.catch(() => {})
     const rest = this.#waiting
     this.#waiting = []
-    return rest.flatMap((one) => one.drafts)
+    return rest.flatMap((one) => (one.expect.length > 0 ? [] : one.drafts)) // nothing begins now
   }
 
   #add(given: Draft[], done = () => {}, failed: Waiting['failed'] = () => {}, expect = nothing) {
@@ -122,7 +137,8 @@ export class Channel {
     const drafts = given.map((draft) => ({ runId, legId, ...draft }))
     const news = drafts.some((draft) => !this.#isShown(draft))
     if (news) this.#news++
-    this.#waiting.push({ drafts, news, pieces: [], expect, done, failed })
+    const relied = [...expect, ...grantsOf(drafts)]
+    this.#waiting.push({ drafts, news, pieces: [], expect: relied, done, failed })
   }
 
   /** Whether clients have all of it as pieces. */
@@ -179,12 +195,9 @@ export class Channel {
       for (const one of batch) one.done()
     } catch (error) {
       const conflict = isRuntimeError(error, 'journal_conflict') ? error.data : undefined
-      const unmet = batch.filter(({ expect }) => expect.some(({ fact }) => fact === conflict?.fact))
-      if (unmet.length > 0) {
-        for (const one of unmet) {
-          one.failed(error)
-          Object.assign(one, { drafts: [], expect: nothing, done: () => {}, failed: () => {} })
-        }
+      if (batch.some((one) => isUnmet(one, conflict?.fact))) {
+        await this.away(() => this.#leg.thread.sync())
+        for (const one of batch) if (isUnmet(one, conflict?.fact)) giveUp(one, error)
         return await this.#send(batch)
       }
       // Cancelled: what was begun is still told. Any other conflict: the leg is somebody else's.

@@ -1,5 +1,7 @@
+import { shownLine } from '../lib/visible.ts'
 import type { Agent, AgentContext, Question } from './agent.ts'
 import { type Toolbox, toolCaller } from './calls.ts'
+import { cardOf } from './card.ts'
 import type { Bench } from './effects.ts'
 import { type Answer, type Ask, draft } from './entries.ts'
 import type { GovernorRules } from './governor.ts'
@@ -68,6 +70,9 @@ function specOf(tool: Tool): ToolSpec {
   return spec
 }
 
+/** Characters of a question's title. */
+const longestTitle = 2_000
+
 async function ask(question: Question, { leg, channel, clock, newId }: Bench): Promise<Answer> {
   const { timeout = defaultAskTimeout, key, ...rest } = question
   for (const askId of leg.run.askIds) {
@@ -77,9 +82,13 @@ async function ask(question: Question, { leg, channel, clock, newId }: Bench): P
     throw new LegStop('parked')
   }
   const deadline = clock.now() + timeout
+  const title = shownLine(rest.title, longestTitle)
+  const { kind, input } = rest
   const asked: Ask = {
     atTimeout: 'reject',
     ...rest,
+    title,
+    ...(kind === 'approval' && { card: cardOf({ title, agent: leg.run.agent, input }) }),
     askId: newId('ask'),
     step: leg.legId,
     key,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cardSchema } from './card.ts'
 import { messageSchema } from './messages.ts'
 import { parametersSchema } from './model.ts'
 
@@ -53,6 +54,9 @@ export const askStates = [
   'cancelled',
 ] as const
 
+/** What a person may say of an effect in doubt; `check`: let its tool look again. */
+export const outcomes = ['happened', 'did_not', 'skip', 'check'] as const
+
 export const askSchema = z.object({
   askId: id,
   kind: z.enum(askKinds),
@@ -71,6 +75,12 @@ export const askSchema = z.object({
   /** JSON Schema that an edited input, or an answer, must satisfy. */
   schema: json,
   preview: json,
+  /** All of it made ready for the person who decides: nothing on it is as the model wrote it. */
+  card: cardSchema.optional(),
+  /** The rule of the policy that asks, by its name or its place. */
+  rule: z.string().optional(),
+  /** An effect in doubt: its tool can look whether it happened. */
+  checks: z.boolean().optional(),
   /** What the person is given to judge by; for an effect in doubt, an outcome found elsewhere. */
   evidence: json,
   deadline: when,
@@ -91,10 +101,11 @@ export const answerSchema = z.object({
   value: json,
   /** What the client calls the message that brought the answer. */
   messageId: z.string().optional(),
-  remember: z.boolean().optional(),
+  /** Holds for further calls of the tool: for the chat, or for so long. */
+  remember: z.union([z.boolean(), z.object({ minutes: z.number() })]).optional(),
   stop: z.boolean().optional(),
   /** Effects in doubt: what the person says happened. */
-  outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
+  outcome: z.enum(outcomes).optional(),
 })
 
 export const effectKinds = ['model', 'tool', 'remote'] as const
@@ -162,6 +173,9 @@ export const bodies = {
     /** The message that this model call writes; retracted when it is cut. */
     messageId: z.string().optional(),
     askId: z.string().optional(),
+    /** Tools: the rule that let it begin without asking, and the grant if it was one. */
+    rule: z.string().optional(),
+    grantId: z.string().optional(),
     input: json,
     /** Milliseconds after which the effect cannot still be going on. */
     timeout: z.number().optional(),
@@ -208,6 +222,12 @@ export const bodies = {
     tool: id,
     /** Digest of the tool's schema: another schema, no grant. */
     schema: z.string(),
+    /** The MCP server that it is of, and where it comes from. */
+    server: z.string().optional(),
+    origin: z.string().optional(),
+    /** The rule that asked, and whom: another rule, or other people, no grant. */
+    rule: z.string().optional(),
+    audience: z.array(z.string()).optional(),
     until: when.optional(),
     askId: id.optional(),
   }),
@@ -216,7 +236,7 @@ export const bodies = {
 
   /** A recorded request: the same key again gets `ref`, another digest is refused. */
   'key.used': z.object({ key: id, digest: z.string(), ref: z.string() }),
-  /** `step.started`, `step.finished`, `activity`, `retry`, `fallback`, `context`, or what an agent calls it. */
+  /** `step.started`, `step.finished`, `activity`, `retry`, `fallback`, `context`, `policy`, or what an agent calls it. */
   event: z.object({ name: z.string(), value: json }),
 } as const
 

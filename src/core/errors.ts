@@ -41,6 +41,7 @@ export const errors = {
   thread_damaged: row('store', 500, false, 'This chat is damaged on disk and was closed.'),
   run_not_found: row('state', 404, false, 'There is no such interaction in this chat.'),
   ask_not_found: row('state', 404, false, 'There is no such approval in this interaction.'),
+  grant_not_found: row('state', 404, false, 'There is no such grant in this chat.'),
   agent_not_found: row('state', 404, false, 'There is no such agent.'),
   thread_busy: row('state', 409, true, 'The chat is busy with another interaction.'),
   thread_waiting: row('state', 409, false, 'The chat waits for an answer first.'),

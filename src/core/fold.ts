@@ -121,7 +121,7 @@ export function apply(state: ThreadState, entry: Known): void {
       metered(state, entry, run)
       return
     case 'grant.given':
-      state.grants.set(entry.body.grantId, entry.body)
+      state.grants.set(entry.body.grantId, { ...entry.body, by: entry.actor, at: entry.at })
       return
     case 'grant.revoked':
       state.grants.delete(entry.body.grantId)

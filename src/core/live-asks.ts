@@ -1,3 +1,4 @@
+import { shownLine } from '../lib/visible.ts'
 import { expire } from './asks.ts'
 import type { Bench } from './effects.ts'
 import { type Answer, type Ask, type Body, draft } from './entries.ts'
@@ -25,7 +26,7 @@ export async function askLive(
   const ask: Ask = {
     askId,
     kind: 'input',
-    title: title.slice(0, 2_000),
+    title: shownLine(title, 2_000),
     step: leg.legId,
     key: `live:${askId}`,
     tool: name,

@@ -107,6 +107,10 @@ export function marksOf(
     case 'effect.failed':
     case 'effect.unknown':
       return { facts: { [`effect:${entry.body.effectId}`]: entry.kind.slice(7) } }
+    case 'grant.given':
+      return { facts: { [`grant:${entry.body.grantId}`]: 'given' } }
+    case 'grant.revoked':
+      return { facts: { [`grant:${entry.body.grantId}`]: null } }
     case 'key.used':
       return { facts: { [`key:${entry.body.key}`]: entry.body.ref } }
     default:

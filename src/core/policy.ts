@@ -1,73 +1,104 @@
 import { digestOf, digestOnce } from '../lib/canonical.ts'
+import { ConfigError } from '../lib/config-error.ts'
 import type { Ask } from './entries.ts'
-import type { ThreadState } from './state.ts'
+import { readRule } from './policy-rules.ts'
+import type { Arguments } from './predicates.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
 
 /** Rules are read in order; the first that fits decides. */
 export interface PolicyRule {
+  /** As people are told; by default where it stands: `policy.0`. */
+  name?: string
   /** The tool's name; `*` stands for any characters. Absent: every tool. */
   tool?: string
   /** The MCP server that the tool is of. */
   server?: string
   agent?: string
   access?: Tool['access']
-  /** A further condition on the arguments. */
+  /** What the arguments must be, as data: such a rule can be replayed over what was asked before. */
+  arguments?: Arguments
+  /** A further condition on the arguments. What is not true or false cannot be judged. */
   when?: (input: unknown) => boolean
   decision: 'allow' | 'ask' | 'deny'
   /** Milliseconds a person has, and what happens then. */
   timeout?: number
   atTimeout?: Ask['atTimeout']
-  audience?: string[]
+  /** All who may decide: `owner`, and names of roles. Absent: the owner, and approvers. */
+  audience?: readonly string[]
   /** Told to the model when it is denied. */
   reason?: string
 }
 
-export interface Verdict extends Omit<PolicyRule, 'tool' | 'server' | 'agent' | 'when' | 'access'> {
+export interface Verdict extends Pick<PolicyRule, 'decision' | 'audience' | 'reason'> {
+  /** The rule that says so, by its name or its place. */
+  rule: string
   timeout: number
   atTimeout: Ask['atTimeout']
 }
 
+export interface Judged {
+  tool: Pick<Tool, 'name' | 'server' | 'access'>
+  agent: string
+  input: unknown
+}
+
 /** Reading is allowed; writing, running code, and what nobody described, is asked about. */
 export const defaultPolicy: readonly PolicyRule[] = [
-  { access: 'read', decision: 'allow' },
-  { decision: 'ask' },
+  { name: 'reading is allowed', access: 'read', decision: 'allow' },
+  { name: 'everything else is asked about', decision: 'ask' },
 ]
 
 export const defaultAskTimeout = 300_000
 
-export function judge(
-  rules: readonly PolicyRule[],
-  call: { tool: Tool; agent: string; input: unknown },
-  state: ThreadState,
-  now: number,
-): Verdict {
-  const rule = rules.find((one) => fits(one, call)) ?? { decision: 'ask' as const }
-  const verdict = { timeout: defaultAskTimeout, atTimeout: 'reject' as const, ...rule }
-  if (verdict.decision !== 'ask') return verdict
-  const schema = schemaDigest(call.tool)
-  for (const grant of state.grants.values()) {
-    if (grant.tool !== call.tool.name || grant.schema !== schema) continue
-    if (grant.until === undefined || grant.until > now) return { ...verdict, decision: 'allow' }
+/** What the rules say of a call. What nothing is said of is asked about. */
+export function judge(rules: readonly PolicyRule[], call: Judged): Verdict {
+  const place = rules.findIndex((one) => fits(one, call))
+  const { name, decision, audience, reason, timeout, atTimeout }: PolicyRule = rules[place] ?? {
+    name: 'no rule fits',
+    decision: 'ask',
   }
-  return verdict
+  return {
+    rule: name ?? `policy.${place}`,
+    decision,
+    timeout: timeout ?? defaultAskTimeout,
+    atTimeout: atTimeout ?? 'reject',
+    ...(audience && { audience }),
+    ...(reason !== undefined && { reason }),
+  }
 }
 
-function fits(rule: PolicyRule, call: { tool: Tool; agent: string; input: unknown }): boolean {
-  if (rule.tool !== undefined && !globs(rule.tool, call.tool.name)) return false
-  if (rule.server !== undefined && rule.server !== call.tool.server) return false
-  if (rule.agent !== undefined && rule.agent !== call.agent) return false
-  if (rule.access !== undefined && rule.access !== call.tool.access) return false
-  return rule.when?.(call.input) ?? true
+/** Refuses at the start what can never work, by the rule's place and what is wrong there. */
+export function checkPolicy(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+  for (const [i, rule] of rules.entries()) {
+    readRule(rule, `policy.${i}`)
+    const { name } = rule
+    if (name !== undefined && rules.slice(0, i).some((one) => one.name === name))
+      throw new ConfigError(`policy.${i}.name: another rule is called so. Grants name their rule.`)
+  }
+  return rules
+}
+
+/**
+ * Arguments that cannot be judged fall to the safe side: a rule that allows does not fit, one that asks or
+ * denies does.
+ */
+function fits(rule: PolicyRule, { tool, agent, input }: Judged): boolean {
+  if (rule.tool !== undefined && !globs(rule.tool, tool.name)) return false
+  if (rule.server !== undefined && rule.server !== tool.server) return false
+  if (rule.agent !== undefined && rule.agent !== agent) return false
+  if (rule.access !== undefined && rule.access !== tool.access) return false
+  const reading = readRule(rule).arguments(input)
+  return reading === 'yes' || (reading === 'unread' && rule.decision !== 'allow')
 }
 
 /** Whether a name is of a pattern, in which `*` stands for any characters. */
 export function globs(pattern: string, name: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`).test(name)
+  return new RegExp(`^${parts.join('.*')}$`, 's').test(name)
 }
 
 export const schemaDigest = (tool: Tool): string => digestOnce(jsonSchemaOf(tool) as object)
 
 /** What the person sees and what runs are the same when this is the same (I11). */
 export const callDigest = (tool: Tool, input: unknown): string =>
-  digestOf([tool.name, schemaDigest(tool), input])
+  digestOf([tool.name, schemaDigest(tool), input, ...(tool.origin ? [tool.origin] : [])])

@@ -13,7 +13,7 @@ import {
   startingBudget,
   toolsOf,
 } from './agent-setups.ts'
-import { type Answering, answer, type Named } from './asks.ts'
+import { type Answering, answer, type Decider, type Named } from './asks.ts'
 import { governorReport, softLimits } from './budget-report.ts'
 import { type BudgetChange, setBudget } from './budget-set.ts'
 import { cancel } from './cancel.ts'
@@ -22,6 +22,7 @@ import { type CountedCall, countedCall } from './counted-call.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { UnattendedRule } from './governor.ts'
+import { revoke } from './grants.ts'
 import type { ClientRules, Guard } from './guard.ts'
 import { idle } from './idle.ts'
 import { inbox } from './inbox.ts'
@@ -29,6 +30,7 @@ import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import { Outbox, type OutboxOptions } from './outbox.ts'
+import { judge } from './policy.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
@@ -134,8 +136,6 @@ export function createRuntime(options: RuntimeOptions) {
   const rules = callRules(options.calls ?? {}, clock)
   const setups = agentSetups({ ...options, rules })
   const secrets = new RunSecrets()
-  const allTools = () =>
-    new Map(options.agents.flatMap((one) => toolsOf(one).map((tool) => [tool.name, tool] as const)))
 
   const outbox = new Outbox({
     ...telling,
@@ -284,13 +284,19 @@ export function createRuntime(options: RuntimeOptions) {
     return thread
   }
 
-  const deciderOn = (person: Caller, thread: Thread) => ({
-    thread,
-    tools: allTools(),
-    now: clock.now(),
-    newId,
-    person,
-  })
+  function deciderOn(person: Caller, thread: Thread): Decider {
+    const { runs, active } = thread.state
+    const asking = setups.get(runs.get(active ?? '')?.agent ?? '')?.toolbox
+    const { agent = '', policy = [] } = asking ?? {}
+    return {
+      thread,
+      tools: asking?.tools() ?? new Map(),
+      judge: (tool, input) => judge(policy, { tool, agent, input }),
+      now: clock.now(),
+      newId,
+      person,
+    }
+  }
 
   async function settle(caller: Caller, thread: Thread, answering: Answering) {
     const settled = await answer(deciderOn(caller, thread), answering, actorOf(caller))
@@ -397,6 +403,11 @@ export function createRuntime(options: RuntimeOptions) {
     },
     /** What the caller may decide, across threads. */
     inbox: inbox({ store, bus, clock, every: sweepEvery, open: threads.warm, settle }),
+
+    /** Takes a grant of a thread back: from then on nothing begins by it. */
+    async revoke(caller: Caller, clientId: string, grantId: string): Promise<void> {
+      await revoke(await upToDate(caller, clientId), grantId, actorOf(caller))
+    },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
       const thread = await upToDate(caller, clientId)

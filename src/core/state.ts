@@ -30,7 +30,7 @@ export interface ThreadState {
   /** What is still to be told outside, by ask. */
   hooks: Map<string, Hook>
   effects: Map<string, EffectRecord>
-  grants: Map<string, Body<'grant.given'>>
+  grants: Map<string, Grant>
   governor: Governor
   states: Map<string, unknown>
   keys: Map<string, Body<'key.used'>>
@@ -144,6 +144,12 @@ export interface EffectRecord {
   usage: Usage | undefined
   /** The budget that it was reserved from: how often that had been given anew. */
   period: number
+}
+
+/** Calls that need not be asked about, by whom and since when. */
+export interface Grant extends Body<'grant.given'> {
+  by: Actor
+  at: number
 }
 
 export interface Governor {

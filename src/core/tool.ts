@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { deeperThan } from '../lib/depth.ts'
 import type { Answer } from './entries.ts'
 
 /** Something an agent can do in the world. Tools know nothing of runs, approvals or journals. */
@@ -9,6 +10,8 @@ export interface Tool<Schema extends InputSchema = InputSchema> {
   readonly schema: Schema
   /** The MCP server that it is a tool of. */
   readonly server?: string
+  /** Where it comes from, as one word: from elsewhere it is another tool, whatever its name. */
+  readonly origin?: string
   /** Doing it twice is the same as doing it once: it is simply made again after a crash. */
   readonly idempotent?: boolean
   /** What it touches; the default policy asks before `write`, `execute` and anything unknown. */
@@ -17,8 +20,12 @@ export interface Tool<Schema extends InputSchema = InputSchema> {
   readonly timeout?: number
   /** One plain sentence of what will happen, for the person who decides: "Write notes.txt (5 bytes)". */
   describe?(input: InputOf<Schema>): string
+  /** The one thing it touches: a path, an address, an account. */
+  target?(input: InputOf<Schema>): string
+  /** How much harm a mistake would do, and why; by default what `access` says. */
+  risk?(input: InputOf<Schema>): Risk
   /** What would change, for the person who decides. Must have no effect of its own. */
-  preview?(input: InputOf<Schema>, signal: AbortSignal): Promise<unknown>
+  preview?(input: InputOf<Schema>, signal: AbortSignal): Promise<Preview | undefined>
   /** After a crash: did the effect with this id happen? `undefined` when it cannot be known. */
   check?(
     input: InputOf<Schema>,
@@ -28,6 +35,17 @@ export interface Tool<Schema extends InputSchema = InputSchema> {
   /** Does it. Throwing is a result too: the model hears the message. */
   run(input: InputOf<Schema>, use: ToolUse): Promise<unknown>
 }
+
+export interface Risk {
+  level: 'low' | 'medium' | 'high'
+  /** One plain sentence. */
+  why: string
+}
+
+/** `diff`: two sides, the old one null where there is none; the others are shown as they are. */
+export type Preview =
+  | { kind: 'diff'; before: string | null; after: string }
+  | { kind: 'code' | 'text'; text: string }
 
 /** A zod schema, or a JSON Schema from elsewhere that is kept as it is, with what checks it. */
 export type InputSchema = z.ZodType | JsonInput
@@ -88,6 +106,8 @@ export class OutcomeUnknown extends Error {
 }
 
 export const defaultToolTimeout = 30_000
+/** Levels of an input: what reads it, digests it and shows it goes down into each. */
+const deepest = 64
 
 /** Keeps the input type of `run` and the others tied to the schema. */
 export function defineTool<Schema extends InputSchema>(tool: Tool<Schema>): Tool {
@@ -110,6 +130,7 @@ export function readInput(
   { schema }: Tool,
   value: unknown,
 ): { input: unknown } | { issues: InputIssue[] } {
+  if (deeperThan(value, deepest)) return { issues: [{ path: [], message: 'is nested too deeply' }] }
   if (isZod(schema)) {
     const parsed = schema.safeParse(value)
     return parsed.success ? { input: parsed.data } : { issues: issuesOf(parsed.error) }

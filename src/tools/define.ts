@@ -5,7 +5,16 @@ import { defineTool, type Tool } from '../core/tool.ts'
 export interface ToolDefinition<Schema extends z.ZodType = z.ZodType>
   extends Pick<
     Tool<Schema>,
-    'description' | 'idempotent' | 'access' | 'timeout' | 'describe' | 'preview' | 'check' | 'run'
+    | 'description'
+    | 'idempotent'
+    | 'access'
+    | 'timeout'
+    | 'describe'
+    | 'target'
+    | 'risk'
+    | 'preview'
+    | 'check'
+    | 'run'
   > {
   name?: string
   /** What the model may send. Must describe an object. */

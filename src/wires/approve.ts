@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { Answering } from '../core/asks.ts'
 import { budgetOptions } from '../core/budget-answers.ts'
-import type { Ask } from '../core/entries.ts'
+import { type Ask, outcomes } from '../core/entries.ts'
 import { RuntimeError } from '../core/errors.ts'
+import { rememberSchema } from '../core/grants.ts'
 import type { AskRecord } from '../core/state.ts'
 import { digestOf } from '../lib/canonical.ts'
 import { budgetLimits } from './decisions.ts'
@@ -12,12 +13,13 @@ export const decisionFields = {
   approved: z.boolean().optional(),
   reason: z.string().max(10_000).optional(),
   edited_input: z.record(z.string(), z.unknown()).optional(),
-  remember: z.boolean().optional(),
+  /** Further calls of the tool: true or 'chat', 'once', or for some minutes. */
+  remember: rememberSchema.optional(),
   stop: z.boolean().optional(),
   /** Answer in place of the tool, or what was asked for: then as its schema says. */
   answer: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
   /** An effect in doubt: what happened, and its result. */
-  outcome: z.enum(['happened', 'did_not', 'skip']).optional(),
+  outcome: z.enum(outcomes).optional(),
   result: z.string().optional(),
   /** A spent budget: what is given anew, beside or in place of "approved". */
   newLimit: budgetLimits.calls.optional(),

@@ -1,5 +1,5 @@
 import { pendingAsks } from '../core/branch.ts'
-import type { Ask } from '../core/entries.ts'
+import { type Ask, outcomes } from '../core/entries.ts'
 import type { AskRecord, Run, ThreadState } from '../core/state.ts'
 
 /** The client tools that stand for an ask, where a client offers them. */
@@ -18,6 +18,10 @@ export function shownAs({ kind, tool }: Ask, tools: ReadonlySet<string>): string
   return standIn !== undefined && tools.has(standIn) ? standIn : undefined
 }
 
+/** What may be said of an effect in doubt: that its tool look again, where it can. */
+export const outcomesOf = ({ checks }: Ask): string[] =>
+  outcomes.filter((one) => one !== 'check' || checks)
+
 /** A leg ends showing client calls or interrupts, never both: the calls come first. */
 export function openAsks(state: ThreadState, run: Run, tools: ReadonlySet<string>) {
   const open = pendingAsks(state, run)
@@ -33,6 +37,7 @@ export const waitsInside = (state: ThreadState, run: Run | undefined): boolean =
 export function standInCall({ ask }: AskRecord, tools: ReadonlySet<string>) {
   const name = shownAs(ask, tools)!
   const about = { askId: ask.askId, kind: ask.kind, title: ask.title }
-  const more = ask.kind === 'budget' ? ask.input : { tool: ask.tool, input: ask.input }
+  const { tool, input, card } = ask
+  const more = ask.kind === 'budget' ? input : { tool, input, ...(card && { card }) }
   return { id: ask.askId, name, arguments: JSON.stringify({ ...about, ...(more as object) }) }
 }

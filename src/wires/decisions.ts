@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { Decision } from '../core/asks.ts'
 import { budgetOptions, mostCalls } from '../core/budget-answers.ts'
-import type { Ask } from '../core/entries.ts'
+import { type Ask, outcomes } from '../core/entries.ts'
 import { RuntimeError } from '../core/errors.ts'
+import { rememberSchema } from '../core/grants.ts'
 
 const maybe = <T extends z.ZodType>(schema: T) =>
   schema.nullish().transform((one) => one ?? undefined)
@@ -21,11 +22,11 @@ const shapes = {
     answer: maybe(z.string()),
     editedArgs: maybe(z.record(z.string(), z.unknown())),
     reason: maybe(z.string()),
-    remember: maybe(z.boolean()),
+    remember: maybe(rememberSchema),
     stop: maybe(z.boolean()),
   }),
   in_doubt: z.looseObject({
-    outcome: maybe(z.enum(['happened', 'did_not', 'skip'])),
+    outcome: maybe(z.enum(outcomes)),
     approved: maybe(z.boolean()),
     result: maybe(z.string()),
     reason: maybe(z.string()),

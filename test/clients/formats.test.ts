@@ -77,7 +77,7 @@ test('a client may ask for the binary encoding, and reads the same events from i
   }
   await say('go')
   const [interrupt] = proto.agent.pendingInterrupts
-  expect(interrupt).toMatchObject({ reason: 'confirmation', message: 'Send 5 to ann' })
+  expect(interrupt).toMatchObject({ reason: 'confirmation', message: 'Send 5 to “ann”' })
   const answer = { interruptId: interrupt!.id, status: 'resolved', payload: { approved: true } }
   await proto.agent.runAgent({ resume: [answer as never] })
   expect(kinds).toEqual(Array(2).fill('application/vnd.ag-ui.event+proto'))

@@ -32,7 +32,7 @@ describe.for(clients)('$name', ({ open }) => {
     const [interrupt, ...others] = interruptsOf(stream)
     expect(others).toEqual([])
     expect(interrupt).toMatchObject({
-      ...{ reason: 'confirmation', message: 'Send 5 to ann', toolCallId: '1' },
+      ...{ reason: 'confirmation', message: 'Send 5 to “ann”', toolCallId: '1' },
       responseSchema: { type: 'object', required: ['approved'] },
       metadata: { kind: 'approval', tool: 'send', input: { to: 'ann', amount: 5 } },
     })

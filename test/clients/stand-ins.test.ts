@@ -46,7 +46,7 @@ describe('an approval shown as a card of the page', () => {
     const { stream, card, client } = await carded()
     expect(card).toMatchObject({
       name: 'approveAction',
-      input: { title: 'Send 5 to ann', tool: 'send', input: { to: 'ann', amount: 5 } },
+      input: { title: 'Send 5 to “ann”', tool: 'send', input: { to: 'ann', amount: 5 } },
     })
     finished(stream)
     expect(client.agent.pendingInterrupts).toEqual([])

@@ -25,7 +25,7 @@ describe('the filesystem server', () => {
     const read = await server.start('c', 'read')
     const asked = find(await read.until('approval_required'), 'approval_required')
     expect(asked).toMatchObject({ kind: 'approval', tool_name: 'files__read_text_file' })
-    expect(asked.card.title).toMatch(/^Use Read Text File of files with path .*a\.txt$/)
+    expect(asked.card.title).toMatch(/^Use Read Text File of files with path “.*a\.txt”$/)
     const interaction = read.response.headers.get('x-interaction-id')!
     const { approval_id } = asked
     await server.approve('c', interaction, { approval_id, approved: true })

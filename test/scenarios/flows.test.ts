@@ -93,7 +93,7 @@ describe('with approval', () => {
       tool_name: 'send',
       tool_input: '{"to":"ann","amount":5}',
       timeout_at: expect.stringMatching(/^\d{4}-.*Z$/),
-      card: { title: 'Send 5 to ann', at_timeout: 'reject' },
+      card: { title: 'Send 5 to “ann”', at_timeout: 'reject' },
     })
     await server.recorded('c', 'run.waiting')
     expect(await server.chat('c')).toMatchObject({

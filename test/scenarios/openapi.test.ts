@@ -7,6 +7,7 @@ import { chatsWire } from '../../src/wires/chats/wire.ts'
 import { graphqlWire } from '../../src/wires/graphql/wire.ts'
 import type { Route } from '../../src/wires/http.ts'
 import { governorRoutes } from '../../src/wires/ops/governor.ts'
+import { grantRoutes } from '../../src/wires/ops/grants.ts'
 import { metricsRoute } from '../../src/wires/ops/metrics.ts'
 import { opsWire } from '../../src/wires/ops/wire.ts'
 import { Heartbeats } from '../../src/wires/sse.ts'
@@ -57,6 +58,7 @@ const table: Route[] = [
     version: '0',
   }),
   ...opsWire({} as Runtime, () => [], '0'),
+  ...grantRoutes({} as Runtime),
   metricsRoute(() => ''),
   ...governorRoutes({} as Runtime),
 ]

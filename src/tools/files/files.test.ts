@@ -94,15 +94,13 @@ describe('in the workspace', () => {
   })
 
   test('a preview shows both sides and changes nothing', async () => {
-    const nothing = { path: 'a/b.txt', exists: false, before: null, after: 'hello', cut: false }
-    expect(await preview('a/b.txt')).toEqual(nothing)
+    expect(await preview('a/b.txt')).toEqual({ kind: 'diff', before: null, after: 'hello' })
     expect(existsSync(root)).toBe(false)
     await write('a/b.txt', 'old')
-    expect(await preview('a/b.txt')).toEqual({ ...nothing, exists: true, before: 'old' })
-    const long = (await preview('a/b.txt', 'x'.repeat(100_000))) as { after: string; cut: boolean }
-    expect([long.after.length, long.cut]).toEqual([32_000, true])
+    expect(await preview('a/b.txt')).toEqual({ kind: 'diff', before: 'old', after: 'hello' })
     await fs.writeFile(join(root, 'large'), Buffer.alloc(1024 * 1024 + 1, 'a'))
-    expect(await preview('large')).toMatchObject({ exists: true, before: null })
+    const replaced = 'The file that is there is not text, or too large.\n\nhello'
+    expect(await preview('large')).toEqual({ kind: 'text', text: replaced })
   })
 
   test('a check knows what happened, and says when it does not', async () => {

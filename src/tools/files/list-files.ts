@@ -19,6 +19,7 @@ export function listFiles({ root }: { root: string }) {
     }),
     access: 'read',
     idempotent: true,
+    target: ({ path }) => path ?? 'the workspace',
     describe: ({ path }) => `List the files in ${path ?? 'the workspace'}`,
     run: ({ path = '.' }, { signal }) => told(path, () => list(root, path, signal)),
   })

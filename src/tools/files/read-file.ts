@@ -13,6 +13,7 @@ export function readFile({ root }: { root: string }) {
     access: 'read',
     idempotent: true,
     describe: ({ path }) => `Read ${path}`,
+    target: ({ path }) => path,
     run: ({ path }) => told(path, () => readText(root, path)),
   })
 }

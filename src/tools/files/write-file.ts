@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { z } from 'zod'
-import { defineTool } from '../../core/tool.ts'
+import { defineTool, type Preview } from '../../core/tool.ts'
 import { openFolder } from './folder.ts'
 import { fileOf, pathSchema } from './path.ts'
 import { codeOf, told } from './problem.ts'
@@ -10,7 +10,6 @@ import { largestFile, regularAt, textFrom } from './regular.ts'
 import { temporaryName } from './temporary.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
-const mostPreviewed = 32_000 // characters of each side
 
 const schema = z.strictObject({
   path: pathSchema,
@@ -25,6 +24,7 @@ export function writeFile({ root }: { root: string }) {
     schema,
     access: 'write',
     describe: (input) => `Write ${input.path} (${sizeOf(input)})`,
+    target: ({ path }) => path,
     preview: (input) => told(input.path, () => preview(root, input)),
     check: (input) => check(root, input).catch(() => undefined),
     run: (input, { signal }) => told(input.path, () => write(root, input, signal)),
@@ -71,18 +71,13 @@ async function check(root: string, input: Input) {
   return same ? { happened: true as const, output: outputOf(input) } : undefined
 }
 
-async function preview(root: string, { path, content }: Input) {
-  const exists = await existsAt(root, path)
-  // A file too large or not text can be replaced all the same; there is just no diff to show.
-  const bytes = exists ? await readBytes(root, path).catch(() => undefined) : undefined
+async function preview(root: string, { path, content }: Input): Promise<Preview> {
+  if (!(await existsAt(root, path))) return { kind: 'diff', before: null, after: content }
+  const bytes = await readBytes(root, path).catch(() => undefined)
   const before = bytes && textFrom(bytes)
-  return {
-    path,
-    exists,
-    before: before?.slice(0, mostPreviewed) ?? null,
-    after: content.slice(0, mostPreviewed),
-    cut: Math.max(before?.length ?? 0, content.length) > mostPreviewed,
-  }
+  if (before !== undefined) return { kind: 'diff', before, after: content }
+  // It can be replaced all the same; there is just nothing to compare with.
+  return { kind: 'text', text: `The file that is there is not text, or too large.\n\n${content}` }
 }
 
 async function existsAt(root: string, path: string): Promise<boolean> {

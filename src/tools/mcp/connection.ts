@@ -10,7 +10,7 @@ export interface McpTool {
   title?: string
   description?: string
   inputSchema: object
-  annotations?: { readOnlyHint?: boolean; idempotentHint?: boolean }
+  annotations?: { readOnlyHint?: boolean; idempotentHint?: boolean; destructiveHint?: boolean }
 }
 
 export interface Connection {

@@ -1,8 +1,8 @@
-import type { JsonInput, Tool, ToolUse } from '../../core/tool.ts'
+import type { JsonInput, Risk, Tool, ToolUse } from '../../core/tool.ts'
 import { digestOf, sha256 } from '../../lib/canonical.ts'
 import type { McpTool } from './connection.ts'
 import { type CallResult, textOfResult } from './result.ts'
-import type { McpOptions } from './servers.ts'
+import type { McpServer } from './servers.ts'
 
 /** The longest name that all providers take. */
 const longestName = 64
@@ -11,7 +11,7 @@ const longestDescription = 4_000
 
 export interface Making {
   server: string
-  options: McpOptions
+  options: McpServer
   schema: (json: object) => JsonInput
   call: (tool: string, input: unknown, use: ToolUse) => Promise<CallResult>
 }
@@ -19,16 +19,19 @@ export interface Making {
 /** A tool of a server as one of ours. Throws when its schema cannot be read. */
 export function makeTool(given: McpTool, { server, options, schema, call }: Making): Tool {
   const { name, title = name, description = '', inputSchema, annotations } = given
-  const { readOnlyHint, idempotentHint } = (options.trust && annotations) || {}
+  const { readOnlyHint, idempotentHint, destructiveHint } = (options.trust && annotations) || {}
   return {
     name: toolName(server, name),
     description: (description || title).slice(0, longestDescription),
     schema: schema(inputSchema),
     server,
+    origin: originOf(options),
     ...(readOnlyHint && { access: 'read' as const }),
     ...((readOnlyHint || idempotentHint) && { idempotent: true }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
     describe: (input) => `Use ${title} of ${server}${summary(input)}`,
+    target: () => `the MCP server ${server}`,
+    ...(!readOnlyHint && { risk: () => riskOf(server, destructiveHint) }),
     async run(input, use) {
       const result = await call(name, input, use)
       const text = textOfResult(result)
@@ -36,6 +39,22 @@ export function makeTool(given: McpTool, { server, options, schema, call }: Maki
       return text
     },
   }
+}
+
+/** Another program or another address is another server, whatever it is called. Tokens may change. */
+function originOf(server: McpServer): string {
+  if (!('url' in server)) return digestOf([server.command, server.args ?? [], server.cwd ?? null])
+  const { origin, pathname } = new URL(server.url)
+  return digestOf([origin, pathname])
+}
+
+function riskOf(server: string, destructive: boolean | undefined): Risk {
+  if (destructive === false)
+    return {
+      level: 'medium',
+      why: `It changes something; ${server} says that it destroys nothing.`,
+    }
+  return { level: 'high', why: `What it does at ${server} is not known.` }
 }
 
 /** `server__tool`, in the characters that all providers take. */
@@ -52,11 +71,16 @@ export const toolDigest = ({ name, title, description, inputSchema, annotations 
 
 function summary(input: unknown): string {
   const entries = Object.entries((input ?? {}) as object)
-  if (entries.length === 0) return ''
-  const list = entries.map(([key, value]) => {
+  const short = entries.flatMap(([key, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value)
-    return `${key} ${text.length > 80 ? `${text.slice(0, 79)}…` : text}`
+    return text.length <= longestShown ? [`${key} ${text}`] : []
   })
-  const all = list.join(', ')
-  return ` with ${all.length > 300 ? `${all.slice(0, 299)}…` : all}`
+  const told = short.slice(0, mostShown)
+  const rest = entries.length - told.length
+  if (told.length === 0) return rest === 0 ? '' : ` with ${rest} arguments`
+  return ` with ${told.join(', ')}${rest === 0 ? '' : ` and ${rest} more`}`
 }
+
+/** Arguments that are told in a sentence; all are on the card. */
+const mostShown = 3
+const longestShown = 80

@@ -19,7 +19,9 @@ export function runCode(options: Partial<Limits> = {}) {
     access: 'execute',
     timeout: 10_000, // the time to run, and some to wait for a turn
     describe: ({ code }) => `Run ${linesOf(code)} of JavaScript in a sandbox`,
-    preview: async ({ code }) => ({ code }),
+    target: () => 'a sandbox without files and network',
+    risk: () => ({ level: 'medium', why: 'It runs code, in a sandbox without files and network.' }),
+    preview: async ({ code }) => ({ kind: 'code', text: code }),
     run: async ({ code }, use) => {
       const write = (text: string) => use.write(text)
       const ending = await sandbox.run({ code, signal: use.signal, write })

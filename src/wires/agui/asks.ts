@@ -1,7 +1,9 @@
+import { z } from 'zod'
 import { budgetOptions, mostCalls } from '../../core/budget-answers.ts'
 import type { Ask } from '../../core/entries.ts'
+import { rememberSchema } from '../../core/grants.ts'
 import type { AskRecord } from '../../core/state.ts'
-import { shownAs, standInCall } from '../asks.ts'
+import { outcomesOf, shownAs, standInCall } from '../asks.ts'
 import type { AguiMessage } from './messages.ts'
 
 /** What the message is called that holds a call which stands for a question. */
@@ -30,6 +32,7 @@ const reasons: Record<Ask['kind'], string> = {
 
 export function interruptOf({ ask }: AskRecord, protocol: '0' | '1') {
   const { askId, kind, title, tool, input, callId, deadline, schema, preview, evidence } = ask
+  const { card, rule, audience } = ask
   const fields = { ...(tool !== undefined && { tool }), ...(preview !== undefined && { preview }) }
   return {
     id: askId,
@@ -45,12 +48,19 @@ export function interruptOf({ ask }: AskRecord, protocol: '0' | '1') {
       ...(input !== undefined && { input }),
       ...(schema !== undefined && kind === 'approval' && { inputSchema: schema }),
       ...(evidence !== undefined && { evidence }),
+      ...(card && { card }),
+      ...(rule !== undefined && { rule }),
+      ...(audience && { audience }),
+      ...(ask.effectId !== undefined && { effectId: ask.effectId }),
       deadline: new Date(deadline).toISOString(),
     },
   }
 }
 
-function responseSchema({ kind, schema }: Ask): object {
+const { $schema: _, ...remember } = z.toJSONSchema(rememberSchema)
+
+function responseSchema(ask: Ask): object {
+  const { kind, schema } = ask
   const text = { type: 'string' }
   const yes = { type: 'boolean' }
   if (kind === 'budget') {
@@ -59,11 +69,11 @@ function responseSchema({ kind, schema }: Ask): object {
     return { type: 'object', properties: { newLimit, newStatus: yes, option, stop: yes } }
   }
   if (kind === 'in_doubt') {
-    const outcome = { enum: ['happened', 'did_not', 'skip'] }
+    const outcome = { enum: outcomesOf(ask) }
     return { type: 'object', properties: { outcome, result: text }, required: ['outcome'] }
   }
   if (kind !== 'approval') return (schema as object | undefined) ?? {}
-  const properties = { approved: yes, reason: text, remember: yes, stop: yes, answer: text }
+  const properties = { approved: yes, reason: text, remember, stop: yes, answer: text }
   const editedArgs = (schema as object | undefined) ?? { type: 'object' }
   return { type: 'object', properties: { ...properties, editedArgs }, required: ['approved'] }
 }

@@ -266,7 +266,7 @@ export class Telling {
 }
 
 /** Events of the runtime itself; others are named by agents. */
-const ours = new Set(['retry', 'fallback', 'context'])
+const ours = new Set(['retry', 'fallback', 'context', 'policy'])
 
 const isFilled = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length > 0

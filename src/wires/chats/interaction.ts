@@ -5,6 +5,7 @@ import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
 import { ended } from '../../core/state.ts'
 import { totalOf, type UsageLine } from '../../core/usage.ts'
+import { outcomesOf } from '../asks.ts'
 
 /** The chats wire's words for what the journal holds. Built when read, kept nowhere. */
 export type AgentEventJson =
@@ -93,13 +94,24 @@ export function approvalJson({ ask }: Pick<AskRecord, 'ask'>) {
     card: {
       title,
       at_timeout: ask.atTimeout,
-      ...(kind === 'in_doubt' && { outcomes: ['happened', 'did_not', 'skip'] }),
+      ...cardJson(ask),
+      ...(kind === 'in_doubt' && { outcomes: outcomesOf(ask) }),
       ...(ask.effectId !== undefined && { effect_id: ask.effectId }),
       ...(ask.callId !== undefined && { call_id: ask.callId }),
       ...(schema !== undefined && { schema }),
       ...(preview !== undefined && { preview }),
       ...(evidence !== undefined && { evidence }),
     },
+  }
+}
+
+function cardJson({ card, rule, audience }: AskRecord['ask']) {
+  const { began, ...rest } = card ?? {}
+  return {
+    ...rest,
+    ...(began !== undefined && { began_at: isoTime(began) }),
+    ...(rule !== undefined && { rule }),
+    ...(audience && { audience }),
   }
 }
 

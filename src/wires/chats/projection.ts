@@ -110,6 +110,7 @@ const told: Record<string, (value: object) => Frame[]> = {
   retry: (value) => [frame('retrying', value)],
   fallback: (value) => [frame('fallback', value)],
   context: (value) => [frame('context_shortened', value)],
+  policy: (value) => [frame('denied', value)],
 }
 
 const complete = (interaction_id: string | undefined, status: string) =>

@@ -1,10 +1,11 @@
 import type { Ask } from '../../core/entries.ts'
 import type { AskRecord, ThreadState } from '../../core/state.ts'
+import { outcomesOf } from '../asks.ts'
 import type { RuntimeEvent, WholeMessage } from './events.ts'
 
 /** What a client is shown of a question, and sends back with the answer to say which it was. */
 export function interruptValue(ask: Ask): string {
-  const { askId, kind, title, tool, input, preview, evidence, schema, deadline } = ask
+  const { askId, kind, title, tool, input, preview, evidence, schema, deadline, card, rule } = ask
   if (kind === 'input' && input !== undefined) return asText(withMessages(input)?.value ?? input)
   const about = { askId, kind, title, ...(tool !== undefined && { tool }) }
   const more = {
@@ -12,6 +13,9 @@ export function interruptValue(ask: Ask): string {
     ...(preview !== undefined && { preview }),
     ...(evidence !== undefined && { evidence }),
     ...(schema !== undefined && { schema }),
+    ...(card && { card }),
+    ...(rule !== undefined && { rule }),
+    ...(kind === 'in_doubt' && { outcomes: outcomesOf(ask) }),
   }
   return JSON.stringify({ ...about, ...more, deadline: new Date(deadline).toISOString() })
 }

@@ -37,7 +37,7 @@ describe('an approval shown as a card of the page', () => {
     expect(page.messages.at(-1)).toBe(card)
     expect(card.name).toBe('approveAction')
     expect(card.arguments).toMatchObject({
-      ...{ askId: card.id, kind: 'approval', title: 'Send 5 to ann' },
+      ...{ askId: card.id, kind: 'approval', title: 'Send 5 to “ann”' },
       ...{ tool: 'send', input: { to: 'ann', amount: 5 } },
     })
     // The model is not offered the card, and knows nothing of it.

@@ -21,7 +21,7 @@ describe('a question', () => {
     succeeded(heard)
     expect(heard.last.metaEvents).toHaveLength(1)
     expect(page.interrupt!.value).toMatchObject({
-      ...{ askId: expect.stringMatching(/\S/), kind: 'approval', title: 'Send 5 to ann' },
+      ...{ askId: expect.stringMatching(/\S/), kind: 'approval', title: 'Send 5 to “ann”' },
       ...{ tool: 'send', input: { to: 'ann', amount: 5 } },
     })
     expect(page.shown()[1]).toBe('assistant: I pay.')

@@ -134,7 +134,7 @@ describe('a question', () => {
     await page.say('pay ann')
     const { askId } = page.interrupt!.value
     await agui.connect()
-    expect(agui.agent.pendingInterrupts).toMatchObject([{ id: askId, message: 'Send 5 to ann' }])
+    expect(agui.agent.pendingInterrupts).toMatchObject([{ id: askId, message: 'Send 5 to “ann”' }])
     finished(await agui.run(approve(askId)))
     expect(server.sent).toHaveLength(1)
     // The page does not know yet: it answers too.

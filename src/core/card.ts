@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { canonical } from '../lib/canonical.ts'
+import { unifiedDiff } from '../lib/diff.ts'
+import { hides, shown, shownLine, visible } from '../lib/visible.ts'
+import type { Preview, Risk, Tool } from './tool.ts'
+
+const shownSchema = z.object({ text: z.string(), cut: z.number().optional() })
+
+/**
+ * What the person who decides is shown. The server makes it from the real arguments; what cannot be seen
+ * in them is written out, what the model wrote stands between quotes or apart, and what is left out is counted.
+ */
+export const cardSchema = z.object({
+  title: z.string(),
+  tool: z.string().optional(),
+  server: z.string().optional(),
+  agent: z.string().optional(),
+  access: z.enum(['read', 'write', 'execute']).optional(),
+  target: z.string().optional(),
+  /** One line for each, by name; texts in quotes. */
+  arguments: z.array(z.string()),
+  risk: z.object({ level: z.enum(['low', 'medium', 'high']), why: z.string() }),
+  preview: shownSchema.extend({ kind: z.enum(['diff', 'code', 'text']) }).optional(),
+  /** The model's own words beside the call: its reasons, not facts. */
+  said: shownSchema.optional(),
+  /** An effect in doubt: when it began, as milliseconds since 1970. */
+  began: z.number().optional(),
+})
+export type Card = z.infer<typeof cardSchema>
+
+/** Characters of each part. A card is for reading; all of the arguments are in the ask. */
+const most = { title: 300, target: 300, line: 1_000, lines: 50, preview: 20_000, said: 2_000 }
+
+export interface CardParts {
+  title: string
+  tool?: Pick<Tool, 'name' | 'server' | 'access'>
+  agent?: string
+  input: unknown
+  target?: string | undefined
+  risk?: Risk | undefined
+  preview?: Preview | undefined
+  said?: string
+  began?: number
+}
+
+/** `title` is shown as it is: see `sentence`. */
+export function cardOf(parts: CardParts): Card {
+  const { title, tool, agent, input, target, preview, said = '', began } = parts
+  return {
+    title,
+    ...(tool && { tool: visible(tool.name) }),
+    ...(tool?.server !== undefined && { server: visible(tool.server) }),
+    ...(agent !== undefined && { agent: visible(agent) }),
+    ...(tool?.access && { access: tool.access }),
+    ...(target !== undefined && { target: shownLine(target, most.target) }),
+    arguments: argumentLines(input),
+    risk: riskOf(parts),
+    ...(preview && { preview: previewOf(preview) }),
+    ...(said.trim() !== '' && { said: shown(said.trim(), most.said, { lines: true }) }),
+    ...(began !== undefined && { began }),
+  }
+}
+
+/** One line for each argument, by name, as canonical JSON. */
+function argumentLines(input: unknown): string[] {
+  if (input === undefined) return []
+  const isList = typeof input !== 'object' || input === null || Array.isArray(input)
+  const named = isList ? { input } : (input as Record<string, unknown>)
+  const names = Object.keys(named)
+    .filter((name) => named[name] !== undefined)
+    .sort()
+  const lines = names.slice(0, most.lines).map((name) => {
+    const value = shownLine(canonical(named[name]) ?? 'null', most.line)
+    return `${shownLine(name, 100)}: ${value}`
+  })
+  const left = names.length - lines.length
+  return left > 0 ? [...lines, `… (${left.toLocaleString('en')} more arguments)`] : lines
+}
+
+const byAccess: Record<NonNullable<Tool['access']> | 'unknown', Risk> = {
+  read: { level: 'low', why: 'It reads, and changes nothing.' },
+  write: { level: 'medium', why: 'It changes something.' },
+  execute: { level: 'high', why: 'It runs code.' },
+  unknown: { level: 'high', why: 'Nobody has said what it touches.' },
+}
+
+const unseen = 'The arguments hold characters that cannot be seen; they are marked.'
+
+function riskOf({ tool, input, risk = byAccess[tool?.access ?? 'unknown'] }: CardParts): Risk {
+  const why = shownLine(risk.why, most.title)
+  // As texts: JSON would write some of them as escapes, which can be seen but say the same.
+  if (![...textsOf(input)].some(hides)) return { level: risk.level, why }
+  return { level: 'high', why: `${why} ${unseen}` }
+}
+
+/** Every text and every name in a value. */
+function* textsOf(value: unknown): Generator<string> {
+  if (typeof value === 'string') yield value
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, part] of Object.entries(value)) {
+    yield name
+    yield* textsOf(part)
+  }
+}
+
+function previewOf(preview: Preview): NonNullable<Card['preview']> {
+  const { kind } = preview
+  const text = kind === 'diff' ? unifiedDiff(preview.before ?? '', preview.after) : preview.text
+  if (kind === 'diff' && text === '') return { kind: 'text', text: 'Nothing changes.' }
+  return { kind, ...shown(text, most.preview, { lines: true }) }
+}

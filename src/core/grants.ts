@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { canonical } from '../lib/canonical.ts'
+import { type Actor, type Answer, type Ask, type Draft, draft } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import { callDigest, schemaDigest, type Verdict } from './policy.ts'
+import type { Grant, ThreadState } from './state.ts'
+import type { Thread } from './thread.ts'
+import type { Tool } from './tool.ts'
+
+/** How long a decision holds for further calls: for the chat (`true`), for some minutes, or not at all. */
+export const rememberSchema = z.union([
+  z.boolean(),
+  z.enum(['once', 'chat']),
+  z.strictObject({ minutes: z.number().int().min(1).max(43_200) }),
+])
+export type Remember = z.infer<typeof rememberSchema>
+
+/** As an answer keeps it; nothing for this once. */
+export function scopeOf(remember: Remember | undefined): Answer['remember'] {
+  if (remember === undefined || remember === false || remember === 'once') return undefined
+  return remember === 'chat' ? true : remember
+}
+
+/**
+ * What an approval that is to be remembered grants: calls of this tool that the same rule asks about. Nothing
+ * when the tool is not the one that was shown any more.
+ */
+export function grantDrafts(
+  { askId, digest, input, rule, audience }: Ask,
+  { remember }: Answer,
+  tool: Tool | undefined,
+  { now, grantId }: { now: number; grantId: string },
+): Draft[] {
+  if (!remember || !tool || rule === undefined || callDigest(tool, input) !== digest) return []
+  const given = draft('grant.given', {
+    grantId,
+    tool: tool.name,
+    schema: schemaDigest(tool),
+    ...(tool.server !== undefined && { server: tool.server }),
+    ...(tool.origin !== undefined && { origin: tool.origin }),
+    rule,
+    ...(audience && { audience }),
+    ...(remember !== true && { until: now + remember.minutes * 60_000 }),
+    askId,
+  })
+  return [given]
+}
+
+/**
+ * The grant that lets a call go on which would be asked about. It must be of this very tool, and of a rule
+ * that still asks, and asks the same people: where the policy has become stricter, a grant is void.
+ */
+export function grantFor(
+  { grants }: ThreadState,
+  tool: Tool,
+  verdict: Verdict,
+  now: number,
+): Grant | undefined {
+  if (verdict.decision !== 'ask') return undefined
+  for (const grant of grants.values()) {
+    if (isOpen(grant, now) && isOf(grant, tool) && isBy(grant, verdict)) return grant
+  }
+  return undefined
+}
+
+export const isOpen = ({ until }: Grant, now: number): boolean => until === undefined || now < until
+
+/** Whether it is this tool, from the same place, with the same schema. */
+export const isOf = ({ tool: name, origin, server, schema }: Grant, tool: Tool): boolean =>
+  name === tool.name &&
+  server === tool.server &&
+  origin === tool.origin &&
+  schema === schemaDigest(tool)
+
+const isBy = ({ rule, audience }: Grant, verdict: Verdict): boolean =>
+  rule === verdict.rule && samePeople(audience, verdict.audience)
+
+type Audience = readonly string[] | undefined
+
+export const samePeople = (one: Audience, other: Audience): boolean => people(one) === people(other)
+
+const people = (audience: Audience = []) => canonical([...new Set(audience)].sort())
+
+/** Takes a grant back. When it resolves, nothing begins by it any more, on any server. */
+export async function revoke(thread: Thread, grantId: string, actor: Actor): Promise<void> {
+  if (!thread.state.grants.has(grantId)) throw new RuntimeError('grant_not_found')
+  await thread.commit([draft('grant.revoked', { grantId })], { guard: {}, actor })
+}

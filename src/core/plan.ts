@@ -1,0 +1,58 @@
+import type { Bench } from './effects.ts'
+import type { Ask, Draft } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import type { Execution } from './execute.ts'
+import type { Guard } from './guard.ts'
+import { type CallPart, callsOf } from './messages.ts'
+import type { PolicyRule } from './policy.ts'
+import type { AskRecord, EffectRecord } from './state.ts'
+import type { OutcomeUnknown, Tool } from './tool.ts'
+
+export interface Toolbox {
+  agent: string
+  /** As they are now. */
+  tools: () => ReadonlyMap<string, Tool>
+  policy: readonly PolicyRule[]
+  /** How many calls of one step run at once. */
+  parallel: number
+  /** An outcome that was kept while the store was away. */
+  evidence: (effectId: string) => Promise<unknown>
+  guard?: Guard
+}
+
+/** What is to be done with one call. */
+export type Plan =
+  | { do: 'say'; text: string; failed: boolean; also: Draft[]; messageId?: string }
+  | { do: 'run'; execution: Execution }
+  | { do: 'raise'; ask: () => Promise<Ask> }
+  | { do: 'look'; execution: Execution; record: EffectRecord; stale: boolean; cut?: OutcomeUnknown }
+  | { do: 'wait' }
+
+export const say = (text: string, failed = true, ...also: Draft[]): Plan & { do: 'say' } => ({
+  do: 'say',
+  text,
+  failed,
+  also,
+})
+
+/** Told to the model when what was approved is not what would run. */
+export const changed = 'The tool changed after this call was approved. It was not run.'
+
+/** The ask of this run with such a key. */
+export function askOf({ leg }: Bench, key: string): AskRecord | undefined {
+  for (const askId of leg.run.askIds) {
+    const record = leg.thread.state.asks.get(askId)
+    if (record?.ask.key === key) return record
+  }
+  return undefined
+}
+
+/** The message that holds a call, and which of its calls it is. */
+export function placeOf(call: CallPart, bench: Bench): { messageId: string; index: number } {
+  const known = bench.leg.thread.state.calls.get(call.callId)
+  if (known) return known
+  const isIt = (one: CallPart) => one.callId === call.callId
+  const message = bench.messages.findLast((one) => callsOf(one).some(isIt))
+  if (message) return { messageId: message.id, index: callsOf(message).findIndex(isIt) }
+  throw new RuntimeError('agent_failed', 'The agent made a call that no message of it holds.')
+}
