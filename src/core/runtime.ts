@@ -12,6 +12,7 @@ import {
   toolsOf,
 } from './agent-setups.ts'
 import { type Answering, answer } from './asks.ts'
+import type { AuditKeys } from './audit.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
@@ -60,6 +61,8 @@ export interface RuntimeOptions {
   leaseTtl?: number
   sweepEvery?: number
   governor?: { isHitlEnabled: boolean; actionLimit: number }
+  /** With keys, every entry is linked to the one before it. */
+  audit?: AuditKeys
   /** True where clients' ids are used as thread keys: one owner, no auth. */
   plainIds?: boolean
 }
@@ -98,7 +101,8 @@ export function createRuntime(options: RuntimeOptions) {
   const serverId = options.serverId ?? newId('server')
   const leaseTtl = options.leaseTtl ?? 15_000
   const governor = options.governor ?? { isHitlEnabled: false, actionLimit: 10 }
-  const around = { store, bus, clock, newId, crash }
+  const { audit } = options
+  const around = { store, bus, clock, newId, crash, ...(audit && { audit }) }
   const threads = threadCache((threadId) => new Thread(threadId, around))
   const leaving = sharedAbort()
   const closing = sharedAbort()

@@ -19,7 +19,9 @@ export interface Store {
   append(threadId: string, entries: readonly NewEntry[], guard: Guard): Promise<Entry[]>
 
   /** Entries with `after < seq`, oldest first, at most `limit` (default 1,000). Unknown: none. */
-  read(threadId: string, range?: { after?: number; limit?: number }): Promise<Entry[]>
+  read(threadId: string, range?: Range): Promise<Entry[]>
+  /** The same with their marks, exactly as they are kept: what an audit looks at. */
+  kept(threadId: string, range?: Range): Promise<Kept[]>
 
   /** The minted key of a client's id, if it is in use. */
   locate(name: ThreadName): Promise<string | undefined>
@@ -71,8 +73,18 @@ export interface Archive {
   restore(threadId: string, entries: readonly NewEntry[]): Promise<void>
 }
 
+export interface Range {
+  after?: number
+  limit?: number
+}
+
+export interface Kept {
+  entry: Entry
+  marks?: Marks
+}
+
 /** An entry before the store has placed it. */
-export interface NewEntry extends Omit<Envelope, 'seq' | 'link'> {
+export interface NewEntry extends Omit<Envelope, 'seq'> {
   body: string
   marks?: Marks
 }

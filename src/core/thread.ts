@@ -1,6 +1,9 @@
 import { sha256 } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import { Turns } from '../lib/turns.ts'
+import { type AuditKeys, chainFact } from './audit.ts'
+import { Chain } from './audit-chain.ts'
 import { type Actor, type Draft, type Entry, type Known, read } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { apply } from './fold.ts'
@@ -17,6 +20,8 @@ export interface Surroundings {
   newId: NewId
   /** Kills the process here when a test armed the point; otherwise nothing. */
   crash: (point: string) => void
+  /** With keys, every entry is linked to the one before it. */
+  audit?: AuditKeys
 }
 
 /** A store that takes longer than this to write counts as away. */
@@ -40,6 +45,9 @@ export class Thread {
   readonly #listeners = new Set<(entry: Known) => void>()
   /** Writes that took too long or are not folded, by what they write, unless they are known to have failed. */
   readonly #late = new WeakMap<readonly Draft[], Promise<Entry[]>>()
+  readonly #chain: Chain | undefined
+  /** Links are made one after the other: who comes meanwhile would only be refused. */
+  readonly #turns = new Turns()
   #syncing: Promise<void> | undefined
   /** The thread is no more; readers leave. */
   erased = false
@@ -49,6 +57,7 @@ export class Thread {
     this.state = emptyState(threadId)
     this.#around = around
     this.tail = around.bus.tail(threadId)
+    if (around.audit) this.#chain = new Chain(threadId, around.audit, around.store)
   }
 
   /** Called with every entry, in order, once it is durable and folded. */
@@ -59,14 +68,56 @@ export class Thread {
 
   /** One transition. When it resolves the entries are durable and folded. */
   async commit(drafts: readonly Draft[], writing: Writing): Promise<Known[]> {
-    const { store, clock, newId, crash } = this.#around
-    const tx = newId('tx')
-    const at = clock.now()
-    const entries = drafts.map((draft): NewEntry => {
+    const commit = () => this.#commit(drafts, writing)
+    return this.#chain
+      ? await this.#turns.take((before) => this.#inTime(before), commit)
+      : await commit()
+  }
+
+  async #commit(drafts: readonly Draft[], writing: Writing): Promise<Known[]> {
+    const { clock, newId, crash } = this.#around
+    const stamp = { tx: newId('tx'), at: clock.now(), ids: drafts.map(() => newId('e')) }
+    for (const { kind } of drafts) crash(`before ${kind}`)
+    const { written, stored } = await this.#append(drafts, writing, stamp)
+    for (const { kind } of drafts) crash(kind)
+    const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
+    // Written is written: who tries the same again, because it could not be folded, writes nothing.
+    this.#late.set(drafts, written)
+    await this.#accept(known)
+    this.#late.delete(drafts)
+    return known
+  }
+
+  /** Until it is written. Only the chain has a second try: whatever else was relied on is the caller's. */
+  async #append(drafts: readonly Draft[], writing: Writing, stamp: Stamp) {
+    for (let attempt = 1; ; attempt++) {
+      const { chain } = this.state
+      const written = this.#late.get(drafts) ?? this.#begin(drafts, writing, stamp)
+      try {
+        return { written, stored: await this.#inTime(written, () => this.#keep(drafts, written)) }
+      } catch (error) {
+        if (!isOvertaken(error) || attempt >= triesToDecide) throw error
+        await this.sync()
+        if (this.state.chain?.link === chain?.link) throw error // it will not be otherwise next time
+      }
+    }
+  }
+
+  async #begin(drafts: readonly Draft[], writing: Writing, stamp: Stamp): Promise<Entry[]> {
+    const { store } = this.#around
+    const { guard } = writing
+    const entries = this.#entries(drafts, writing, stamp)
+    if (!this.#chain) return await store.append(this.threadId, entries, guard)
+    const linked = await this.#chain.link(entries, guard, this.state)
+    return await store.append(this.threadId, linked.entries, linked.guard)
+  }
+
+  #entries(drafts: readonly Draft[], writing: Writing, { tx, at, ids }: Stamp): NewEntry[] {
+    return drafts.map((draft, n): NewEntry => {
       const body = JSON.stringify(draft.body)
       const entry: NewEntry = {
         v: 1,
-        id: newId('e'),
+        id: ids[n]!,
         threadId: this.threadId,
         tx,
         at,
@@ -82,16 +133,6 @@ export class Thread {
       if (writing.cause !== undefined) entry.cause = writing.cause
       return entry
     })
-    for (const { kind } of drafts) crash(`before ${kind}`)
-    const written = this.#late.get(drafts) ?? store.append(this.threadId, entries, writing.guard)
-    const stored = await this.#inTime(written, drafts)
-    for (const { kind } of drafts) crash(kind)
-    const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
-    // Written is written: who tries the same again, because it could not be folded, writes nothing.
-    this.#late.set(drafts, written)
-    await this.#accept(known)
-    this.#late.delete(drafts)
-    return known
   }
 
   close(): void {
@@ -155,25 +196,42 @@ export class Thread {
     this.tail.commit(this.state.seq, ends ? undefined : closed, fence)
   }
 
-  async #inTime(written: Promise<Entry[]>, drafts: readonly Draft[]): Promise<Entry[]> {
+  /**
+   * It may still get there; then it is folded like anybody else's. Whoever tries the same drafts again
+   * waits for it: only a write that is known to have failed may be made anew.
+   */
+  #keep(drafts: readonly Draft[], written: Promise<Entry[]>): void {
+    this.#late.set(drafts, written)
+    written.then(() => this.sync()).catch(() => this.#late.delete(drafts))
+  }
+
+  async #inTime<T>(awaited: Promise<T>, whenLate = () => {}): Promise<T> {
     const late = new AbortController()
     const limit = this.#around.clock.sleep(writeLimit, late.signal).then(
       () => {
-        // It may still get there; then it is folded like anybody else's. Whoever tries the same drafts
-        // again waits for it: only a write that is known to have failed may be made anew.
-        this.#late.set(drafts, written)
-        written.then(() => this.sync()).catch(() => this.#late.delete(drafts))
+        whenLate()
         throw new RuntimeError('store_unavailable', undefined, { retryAfter: 1 })
       },
-      () => written,
+      () => awaited,
     )
     try {
-      return await Promise.race([written, limit])
+      return await Promise.race([awaited, limit])
     } finally {
       late.abort('in time') // a reason of our own: the default one is an error with a stack
     }
   }
 }
+
+/** What a transition is given before it is first tried, and keeps. */
+interface Stamp {
+  tx: string
+  at: number
+  ids: string[]
+}
+
+/** Somebody else went on from the same link. */
+const isOvertaken = (error: unknown): boolean =>
+  isRuntimeError(error, 'journal_conflict') && error.data?.fact === chainFact
 
 /** Entries that are read at once. */
 const pageSize = 1_000

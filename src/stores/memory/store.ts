@@ -7,6 +7,7 @@ import { pageOf } from './page.ts'
 interface Thread {
   row: ThreadRow
   entries: Entry[]
+  marks: (Marks | undefined)[]
   facts: Map<string, string>
   asks: Map<string, AskRow>
   timers: Map<string, number>
@@ -84,6 +85,7 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
         return { ...entry, seq: thread.entries.length + n + 1 }
       })
       thread.entries.push(...placed)
+      thread.marks.push(...entries.map(({ marks }) => marks))
       threads.set(threadId, thread)
       return structuredClone(placed)
     },
@@ -92,6 +94,15 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
       const entries = threads.get(threadId)?.entries ?? []
       const from = Math.max(0, after)
       return structuredClone(entries.slice(from, from + Math.max(0, limit)))
+    },
+
+    async kept(threadId, { after = 0, limit = 1000 } = {}) {
+      const { entries = [], marks = [] } = threads.get(threadId) ?? {}
+      const from = Math.max(0, after)
+      const found = entries.slice(from, from + Math.max(0, limit))
+      return structuredClone(
+        found.map((entry, n) => ({ entry, ...(marks[from + n] && { marks: marks[from + n] }) })),
+      )
     },
 
     async locate({ tenant, owner, clientId }) {
@@ -188,5 +199,12 @@ function creationOf([first]: readonly NewEntry[]): Partial<ThreadRow> | undefine
 }
 
 function emptyThread(row: ThreadRow): Thread {
-  return { row: { ...row }, entries: [], facts: new Map(), asks: new Map(), timers: new Map() }
+  return {
+    row: { ...row },
+    entries: [],
+    marks: [],
+    facts: new Map(),
+    asks: new Map(),
+    timers: new Map(),
+  }
 }

@@ -26,9 +26,9 @@ export function statements(schema: string) {
     forgetGivenUp: { text: `DELETE FROM ${s}.given_up WHERE at < now() - interval '7 days'` },
     read: prepared(`SELECT seq, envelope, body FROM ${s}.entries
       WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`),
-    dump: {
+    kept: {
       text: `SELECT seq, envelope, marks, body FROM ${s}.entries
-        WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT 1000`,
+        WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
     },
     everyThread: {
       text: `SELECT ${threadList} FROM ${s}.threads

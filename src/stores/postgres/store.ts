@@ -7,7 +7,7 @@ import { Database, type DatabaseOptions, statementLimit } from './database.ts'
 import { lists } from './lists.ts'
 import { migrate, migrateOn } from './migrate.ts'
 import { problemOf } from './problems.ts'
-import { type Found, threadOf } from './rows.ts'
+import { type Found, type KeptRow, keptOf, threadOf } from './rows.ts'
 import { type Statement, statements } from './statements.ts'
 import { isShortened, keyOf, unpack } from './text.ts'
 import { erasureOf, transitionOf } from './transition.ts'
@@ -72,6 +72,11 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       return found.map(({ seq, envelope, body }): Entry => {
         return { ...envelope, seq, body: unpack(body) }
       })
+    },
+
+    async kept(threadId, { after = 0, limit = 1000 } = {}) {
+      const range = [Math.max(0, after), Math.max(0, limit)]
+      return (await query<KeptRow>(sql.kept, [keyOf(threadId), ...range])).map(keptOf)
     },
 
     async locate({ tenant, owner, clientId }) {
