@@ -18,6 +18,7 @@ import { fileSpool } from './lib/spool.ts'
 import { type Listener, listen } from './listen.ts'
 import { modelFor } from './models/choose.ts'
 import type { Around } from './models/maker.ts'
+import { openAudit } from './open-audit.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
 import { createServer } from './server.ts'
@@ -42,6 +43,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   // First: what is missing is told before anything is opened.
   const agents = agentsOf(config, settings, clock, (servers) => mcp?.tools(servers) ?? noTools)
   const store = await openStore(config, { clock, log, crash })
+  const audit = await openAudit(config, log)
   // Of this process alone: whoever comes after it must not be taken for it.
   const serverId = newId('server')
   const around = { store, serverId, clock, log }
@@ -70,6 +72,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     viewTtl: config.sessionTtl,
     leaseTtl: config.leaseTtl,
     governor: config.governor,
+    ...(audit && { audit }),
     plainIds: config.apiKeys.size === 0,
     calls,
   })

@@ -53,6 +53,8 @@ export interface Config {
   /** A segment of the file store's commit log ends when it is longer. */
   segmentBytes: number
   governor: { isHitlEnabled: boolean; actionLimit: number }
+  /** Whether entries are linked, and the secrets for it, the newest first. */
+  audit: { on: boolean; secrets: readonly string[] }
   /** `point:occurrence`, for tests: the process kills itself there. */
   crash: string | undefined
 }
@@ -121,6 +123,12 @@ const schema = z.object({
   HANDRAIL_PUBLIC_API_KEY: z.string().min(1).optional(),
   HANDRAIL_HITL: onOff('off'),
   HANDRAIL_ACTION_LIMIT: whole(10),
+  HANDRAIL_AUDIT: onOff('on'),
+  HANDRAIL_AUDIT_KEY: z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter(Boolean))
+    .refine((keys) => keys.every((key) => key.length >= 32), 'must have 32 characters or more')
+    .optional(),
   HANDRAIL_CRASH: z.string().optional(),
 })
 
@@ -181,6 +189,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
       isHitlEnabled: read.HANDRAIL_HITL === 'on',
       actionLimit: read.HANDRAIL_ACTION_LIMIT,
     },
+    audit: { on: read.HANDRAIL_AUDIT === 'on', secrets: read.HANDRAIL_AUDIT_KEY ?? [] },
     crash: read.HANDRAIL_CRASH,
   })
 }

@@ -83,8 +83,8 @@ export const overOf = (over: string | null, entry: Entry, marks: Marks | undefin
   sha256(`${over}\n${plainOf(entry, marks)}`)
 
 /** The body is in it by its digest. */
-function plainOf(entry: Partial<Entry>, marks: Marks | undefined): string {
-  const { seq: _, link: __, body: ___, ...envelope } = entry
+function plainOf(entry: Entry | NewEntry, marks: Marks | undefined): string {
+  const { seq, link, body, marks: _, ...envelope } = entry as Entry & NewEntry
   return JSON.stringify([envelope, bare(marks)])
 }
 

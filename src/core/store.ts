@@ -83,6 +83,14 @@ export interface Kept {
   marks?: Marks
 }
 
+/** A store that is only looked at, also while others write to it: what an audit reads. */
+export interface Reader {
+  threadIds(): AsyncIterable<string>
+  /** In the order in which they are kept; `undefined` stands for what cannot be read. */
+  entries(threadId: string): AsyncIterable<Kept | undefined>
+  close(): Promise<void>
+}
+
 /** An entry before the store has placed it. */
 export interface NewEntry extends Omit<Envelope, 'seq'> {
   body: string

@@ -1,6 +1,6 @@
 import { open, readdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { syncDirectory, type Tools } from './disk.ts'
+import { isMissing, syncDirectory, type Tools } from './disk.ts'
 import { unframe } from './lines.ts'
 import { segmentPath } from './log.ts'
 
@@ -31,6 +31,26 @@ export async function readLog(
   const last = contents.findLastIndex((pieces) => pieces[0]?.at !== undefined)
   if (last !== -1) contents[last] = await settle(paths[last]!, contents[last]!, tools)
   return contents.slice(0, last + 1).flatMap((pieces, n) => recordsOf(pieces, paths[n]!))
+}
+
+/** The same of a log that somebody may be writing: nothing is cut, and an end that is not whole is left out. */
+export async function peekLog(directory: string): Promise<LogRecord[]> {
+  const records: LogRecord[] = []
+  for (const number of await segmentsOf(directory).catch(none)) {
+    const path = segmentPath(directory, number)
+    const content = await readFile(path).catch((error) => {
+      if (isMissing(error)) return Buffer.alloc(0) // its contents are in the journals by now
+      throw error
+    })
+    const pieces = piecesOf(content)
+    records.push(...recordsOf(pieces.slice(0, tornFrom(pieces)), path))
+  }
+  return records
+}
+
+function none(error: unknown): number[] {
+  if (isMissing(error)) return []
+  throw error
 }
 
 /** What a killed process wrote may be in no more than the system's memory: it is ours from here on. */
