@@ -13,6 +13,7 @@ import {
 } from './agent-setups.ts'
 import { type Answering, answer } from './asks.ts'
 import type { AuditKeys } from './audit.ts'
+import { eraseThread } from './audit-residue.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
@@ -338,7 +339,7 @@ export function createRuntime(options: RuntimeOptions) {
         if (runId === thread.state.active) await idle(thread, clock, closing.signal)
       }
       const expect = [{ fact: 'active', is: null }]
-      await store.erase(thread.threadId, { expect })
+      await eraseThread(store, audit, thread.threadId, { expect }, clock.now())
       await options.cache?.delete(thread.threadId)
       forget(thread)
       bus.ring(thread.threadId, gone)

@@ -1,14 +1,20 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import { auditKeys } from '../../src/core/audit.ts'
+import { auditKeys, refOf } from '../../src/core/audit.ts'
+import {
+  eraseThread,
+  refOfResidue,
+  residueOf,
+  verifyResidue,
+} from '../../src/core/audit-residue.ts'
 import { type Heads, type Verdict, Verifier, verifyThread } from '../../src/core/audit-verify.ts'
 import { draft } from '../../src/core/entries.ts'
-import type { Kept, Reader, Store } from '../../src/core/store.ts'
-import { command, create, keys, seat, story, transitions } from '../support/chained.ts'
+import type { Kept, Reader, Residue, Residues, Store } from '../../src/core/store.ts'
+import { command, create, keys, person, seat, story, transitions } from '../support/chained.ts'
 import { anyTampering } from '../support/tampering.ts'
 
 export interface OpenedAudit {
-  store: Store
+  store: Store & Residues
   /** What an audit sees from outside, beside the store that is open. */
   reader(): Promise<Reader>
   /** Puts something else in the place of a thread, as somebody with the files or the rows could. */
@@ -153,6 +159,93 @@ export function auditContract(name: string, open: () => Promise<OpenedAudit>, ru
       })
     })
 
+    test('says erased, not broken, of a thread that was, and leaves nothing of anybody', async () => {
+      const { store, reader } = await begin()
+      const threadId = 'thread_of_ann'
+      const { state } = await story(store, threadId, 2)
+      const kept = await store.kept(threadId)
+      await eraseThread(store, keys, threadId, {}, 1_700_000_000_000)
+      const reading = await reader()
+      const residues: Residue[] = []
+      for await (const residue of reading.residues()) residues.push(residue)
+      await reading.close()
+      expect(residues).toHaveLength(1)
+      const [residue] = residues as [Residue]
+      expect(refOfResidue(residue)).toBe(refOf(threadId))
+
+      const heads = new Map(kept.map(({ entry }) => [entry.seq, new Set([entry.link!])]))
+      expect(verifyResidue(keys, residue, heads)).toEqual({
+        ...{ verdict: 'erased', seq: 14, since: 1, problems: [] },
+        head: state.chain?.link,
+      })
+      const later = new Map([[15, new Set(['x'])]])
+      expect(verifyResidue(keys, residue, later)).toMatchObject({
+        problems: [{ seq: 15, to: 15, fault: 'truncated' }],
+      })
+      const other = new Map([[3, new Set(['x'])]])
+      expect(verifyResidue(keys, residue, other).problems).toEqual([
+        { seq: 3, to: 3, fault: 'head' },
+      ])
+
+      const personal = kept.flatMap(({ entry }) => {
+        const { id, tx, digest, runId = threadId, actor } = entry
+        return [id, tx, digest, runId, `"${actor.id}"`]
+      })
+      const said = ['Hello', 'Ärger', 'Send', 'ask0', 'effect0', 'assistant', 'governor"']
+      for (const text of [...personal, ...said])
+        expect(residue.id + residue.text).not.toContain(text)
+    })
+
+    test('says broken of a residue that somebody made or changed', async () => {
+      const { store } = await begin()
+      await story(store, 'a', 1)
+      await story(store, 'b', 1)
+      const entriesOf = async function* (threadId: string) {
+        yield* await store.kept(threadId)
+      }
+      const { residue } = (await residueOf(keys, 'a', entriesOf('a'), 1))!
+      expect(verifyResidue(keys, residue)).toMatchObject({ verdict: 'erased' })
+      const stranger = auditKeys(['a secret that somebody else made up'])!
+      const fake = (await residueOf(stranger, 'a', entriesOf('a'), 1))!.residue
+      expect(verifyResidue(keys, fake)).toMatchObject({ verdict: 'broken' })
+      const renamed = { ...residue, id: residue.id.replace(refOf('a'), refOf('b')) }
+      expect(verifyResidue(keys, renamed)).toMatchObject({ verdict: 'broken' })
+      await fc.assert(
+        fc.asyncProperty(fc.nat(residue.text.length - 1), async (at) => {
+          const char = residue.text[at] === 'x' ? 'y' : 'x'
+          const text = residue.text.slice(0, at) + char + residue.text.slice(at + 1)
+          expect(verifyResidue(keys, { ...residue, text }).verdict).toBe('broken')
+        }),
+      )
+      // What was wrong before stays wrong.
+      const kept = await store.kept('a')
+      kept[3]!.entry.actor = { ...person, id: 'bob' }
+      const tampered = async function* () {
+        yield* kept
+      }
+      const { residue: late } = (await residueOf(keys, 'a', tampered(), 1))!
+      expect(verifyResidue(keys, late)).toMatchObject({
+        ...{ verdict: 'broken', problems: [{ seq: 4, to: 4, fault: 'entry' }] },
+      })
+    })
+
+    test('erases with all that came in between', async () => {
+      const { store } = await begin()
+      const thread = await story(store, 'a', 1)
+      const late = Object.assign(Object.create(store), {
+        async erase(...args: Parameters<Store['erase']>) {
+          if (thread.state.seq < 12) await thread.commit(transitions(7)[2]!, command)
+          return await store.erase(...args)
+        },
+      }) as Store
+      await eraseThread(late, keys, 'a', {}, 1)
+      const found: Residue[] = []
+      for await (const residue of opened.store.residues()) found.push(residue)
+      expect(found.map((one) => verifyResidue(keys, one))).toMatchObject([
+        { verdict: 'erased', seq: 14 },
+      ])
+    })
+
     test('finds and locates whatever is done to a thread', async () => {
       const { store, put } = await begin()
       await story(store, 'a', 2)
@@ -171,6 +264,6 @@ export function auditContract(name: string, open: () => Promise<OpenedAudit>, ru
         }),
         { numRuns: runs },
       )
-    })
+    }, 120_000)
   })
 }

@@ -38,7 +38,7 @@ async function open() {
 
 const newline = Buffer.from('\n')
 
-auditContract('file', open, 300)
+auditContract('file', open, 150)
 
 async function verdictOf(directory: string, threadId: string) {
   const reader = await fileReader(directory)
@@ -62,7 +62,7 @@ test('finds any one byte that is another, whoever counted the sums', async () =>
       const line = bytes.subarray(0, at).filter((byte) => byte === 10).length + 1
       expect(problems.some(({ seq, to }) => seq <= line && line <= to)).toBe(true)
     }),
-    { numRuns: 400 },
+    { numRuns: 200 },
   )
 })
 

@@ -1,12 +1,13 @@
 import { open, readdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { Residue } from '../../core/store.ts'
 import { isMissing, syncDirectory, type Tools } from './disk.ts'
 import { unframe } from './lines.ts'
 import { segmentPath } from './log.ts'
 
 export type LogRecord =
   | { kind: 'epoch'; epoch: number }
-  | { kind: 'erase'; threadId: string }
+  | { kind: 'erase'; threadId: string; residue?: Residue }
   | { kind: 'transition'; threadId: string; lines: Buffer[] }
   | { kind: 'damaged'; threadId: string; bytes: Buffer; where: string }
   | { kind: 'nameless'; where: string }
@@ -108,9 +109,10 @@ function parse(payload: Buffer): Pick<Piece, 'at' | 'record'> {
   const head = JSON.parse(
     split === -1 ? payload.toString() : `${payload.toString('utf8', 0, split)}}`,
   )
-  const { at, epoch, erase, thread, sizes } = head
+  const { at, epoch, erase, residue, thread, sizes } = head
   if (epoch !== undefined) return { at, record: { kind: 'epoch', epoch } }
-  if (erase !== undefined) return { at, record: { kind: 'erase', threadId: erase } }
+  if (erase !== undefined)
+    return { at, record: { kind: 'erase', threadId: erase, ...(residue && { residue }) } }
   let from = split + entries.length
   const lines = (sizes as number[]).map((size) => {
     const line = payload.subarray(from, from + size)

@@ -6,6 +6,7 @@ import { decodeEntry } from './entry-line.ts'
 import { linesOf } from './lines.ts'
 import { decodeName, encodeName } from './names.ts'
 import { peekLog } from './read-log.ts'
+import { residuesIn } from './residues.ts'
 
 interface Logged {
   lines: (Buffer | undefined)[]
@@ -18,6 +19,7 @@ interface Logged {
  */
 export async function fileReader(directory: string): Promise<Reader> {
   const logged = await fromLog(join(directory, 'log'))
+  const { threads } = logged
   const chats = join(directory, 'chats')
 
   async function* fromFile(folder: string): AsyncGenerator<Kept | undefined> {
@@ -30,7 +32,7 @@ export async function fileReader(directory: string): Promise<Reader> {
   return {
     async *threadIds() {
       const folders = new Set(await readdir(chats).catch(unlessMissing))
-      for (const [threadId, { lines, erased }] of logged) {
+      for (const [threadId, { lines, erased }] of threads) {
         if (lines.length > 0) yield threadId
         if (lines.length > 0 || erased) folders.delete(encodeName(threadId))
       }
@@ -39,7 +41,7 @@ export async function fileReader(directory: string): Promise<Reader> {
     },
 
     async *entries(threadId) {
-      const { lines, erased } = logged.get(threadId) ?? { lines: [], erased: false }
+      const { lines, erased } = threads.get(threadId) ?? { lines: [], erased: false }
       let last = 0
       if (!erased)
         for await (const kept of fromFile(encodeName(threadId))) {
@@ -52,23 +54,28 @@ export async function fileReader(directory: string): Promise<Reader> {
       }
     },
 
+    residues: () => residuesIn(join(directory, 'erased'), logged.residues),
+
     async close() {},
   }
 }
 
-async function fromLog(directory: string): Promise<Map<string, Logged>> {
-  const logged = new Map<string, Logged>()
+async function fromLog(directory: string) {
+  const threads = new Map<string, Logged>()
+  const residues = new Map<string, string>()
   for (const record of await peekLog(directory)) {
     if (record.kind === 'epoch' || record.kind === 'nameless') continue
     const { threadId } = record
-    const known = logged.get(threadId) ?? { lines: [], erased: false }
-    if (record.kind === 'erase') logged.set(threadId, { lines: [], erased: true })
-    else {
+    const known = threads.get(threadId) ?? { lines: [], erased: false }
+    if (record.kind === 'erase') {
+      threads.set(threadId, { lines: [], erased: true })
+      if (record.residue) residues.set(record.residue.id, record.residue.text)
+    } else {
       const lines = record.kind === 'transition' ? record.lines : [undefined]
-      logged.set(threadId, { ...known, lines: [...known.lines, ...lines] })
+      threads.set(threadId, { ...known, lines: [...known.lines, ...lines] })
     }
   }
-  return logged
+  return { threads, residues }
 }
 
 /** Nothing also for a line whose sum is right and whose inside is not. */

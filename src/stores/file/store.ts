@@ -77,9 +77,10 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     release: async (threadId, fence) => leases.release(threadId, fence),
     work: async (limit) => workOf(engine, clock.now(), limit),
 
-    async erase(threadId, guard) {
+    async erase(threadId, guard, residue) {
       const believed = structuredClone(guard)
-      const erase = () => writer.submit((stage) => stage.erase(threadId, believed))
+      const kept = residue && { ...residue }
+      const erase = () => writer.submit((stage) => stage.erase(threadId, believed, kept))
       // What is damaged has no facts to be checked any more, but it can still be removed.
       return chats.damaged.has(threadId) && !guard.expect?.length
         ? erase()
@@ -108,6 +109,12 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
         entries.reduce((most, { fence }) => Math.max(most, fence), 0),
       )
       await store.append(threadId, entries, {})
+    },
+
+    residues: () => chats.residues.all(),
+    async keepResidue({ id, text }) {
+      chats.residues.add({ id, text })
+      await keeper.flush()
     },
 
     sync: () => keeper.flush(),

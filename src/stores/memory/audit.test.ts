@@ -13,6 +13,7 @@ const open = async () => {
       async *entries(threadId: string) {
         yield* changed.get(threadId) ?? (await store.kept(threadId, { limit: 1e6 }))
       },
+      residues: () => store.residues(),
       async close() {},
     }),
     async put(threadId: string, kept: readonly Kept[]) {
@@ -22,4 +23,4 @@ const open = async () => {
   }
 }
 
-auditContract('memory', open, 3_000)
+auditContract('memory', open, 1_000)

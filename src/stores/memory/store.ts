@@ -1,6 +1,14 @@
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import type { AskRow, Guard, Marks, NewEntry, Store, ThreadRow } from '../../core/store.ts'
+import type {
+  AskRow,
+  Guard,
+  Marks,
+  NewEntry,
+  Residues,
+  Store,
+  ThreadRow,
+} from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { pageOf } from './page.ts'
 
@@ -21,8 +29,9 @@ interface Lease {
 }
 
 /** The readable specification of a store: everything is a Map, and every answer is a copy. */
-export function memoryStore({ clock }: { clock: Clock }): Store {
+export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
   const threads = new Map<string, Thread>()
+  const residues = new Map<string, string>()
   const leases = new Map<string, Lease>()
   /** The newest fence of each thread; it outlives the lease, so that a late driver may finish. */
   const fences = new Map<string, number>()
@@ -172,13 +181,21 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
       return later.length > 0 ? { threadIds, nextAt: Math.min(...later) } : { threadIds }
     },
 
-    async erase(threadId, guard) {
+    async erase(threadId, guard, residue) {
       if (closed) throw new RuntimeError('stopping')
       if (!threads.has(threadId)) throw new RuntimeError('thread_not_found')
       check(threadId, guard)
       threads.delete(threadId)
       leases.delete(threadId)
       fences.delete(threadId)
+      if (residue) residues.set(residue.id, residue.text)
+    },
+
+    async *residues() {
+      for (const id of [...residues.keys()].sort()) yield { id, text: residues.get(id)! }
+    },
+    async keepResidue({ id, text }) {
+      residues.set(id, text)
     },
 
     async close() {

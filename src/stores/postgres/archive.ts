@@ -1,12 +1,8 @@
 import type { Archive, NewEntry, Store, ThreadRow } from '../../core/store.ts'
+import { residuesFrom } from './residues.ts'
 import { type Found, type KeptRow, keptOf, threadOf } from './rows.ts'
-import type { Statement, Statements } from './statements.ts'
-import { keyOf } from './text.ts'
-
-type Query = <T extends Record<string, unknown>>(
-  statement: Statement,
-  values: unknown[],
-) => Promise<T[]>
+import type { Query, Statements } from './statements.ts'
+import { keyOf, pack } from './text.ts'
 
 /** Whole threads, out and in. */
 export function archive(query: Query, sql: Statements, append: Store['append']): Archive {
@@ -31,6 +27,12 @@ export function archive(query: Query, sql: Statements, append: Store['append']):
           entries.push({ ...given, ...(marks && { marks }) })
         }
       }
+    },
+
+    residues: () => residuesFrom(query, sql),
+
+    async keepResidue({ id, text }) {
+      await query(sql.keepResidue, [keyOf(id), pack(text)])
     },
 
     async restore(threadId, entries) {

@@ -27,4 +27,4 @@ async function open() {
   }
 }
 
-auditContract('postgres', open, 300)
+auditContract('postgres', open, 60)

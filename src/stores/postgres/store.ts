@@ -118,9 +118,9 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       return nextAt === null ? { threadIds } : { threadIds, nextAt }
     },
 
-    async erase(threadId, guard) {
+    async erase(threadId, guard, residue) {
       const facts = guard.expect?.map(({ fact }) => fact)
-      const erase = erasureOf(threadId, guard)
+      const erase = erasureOf(threadId, guard, residue)
       const verdict = await writer.submit({ erase }, [erase.thread])
       if (verdict.refused) throw refusal(verdict, facts)
     },
