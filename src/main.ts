@@ -8,6 +8,12 @@ handrail export <directory>  copy every thread from the store to a directory
 handrail import <directory>  copy every thread from a directory to the store
 handrail prune --older-than 90d [--archived] [--erase]
                              remove threads that nobody touched; without --erase only name them
+handrail erase --owner U [--tenant T]
+                             remove all threads of a user
+handrail audit verify [FILE] [--thread ID] [--heads FILE] [--require-chain] [--json]
+handrail audit head [--thread ID]
+handrail audit export --thread ID
+                             prove that nothing was changed; print heads to keep elsewhere, or decisions
 
 The store is Postgres when DATABASE_URL is set, and the directory HANDRAIL_DATA (./data) otherwise.
 `
@@ -18,6 +24,8 @@ const commands: Record<string, () => Promise<(command: Command) => Promise<numbe
   migrate: async () => (await import('./commands/migrate.ts')).migrateDatabase,
   export: async () => (await import('./commands/export.ts')).exportThreads,
   import: async () => (await import('./commands/import.ts')).importThreads,
+  erase: async () => (await import('./commands/erase.ts')).eraseOwner,
+  audit: async () => (await import('./commands/audit.ts')).audit,
   prune: async () => (await import('./commands/prune.ts')).prune,
 }
 

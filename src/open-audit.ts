@@ -32,6 +32,11 @@ export async function findAudit(config: Around): Promise<AuditKeys> {
   return keys
 }
 
+/** For commands that leave a proof behind them where they can. */
+export async function auditIfAny(config: Around): Promise<AuditKeys | undefined> {
+  return config.audit.on ? auditKeys(await secretsOf(config)) : undefined
+}
+
 /** Those that were given, and the one that was made here before. */
 async function secretsOf({ audit, database, data }: Around): Promise<string[]> {
   const made = database ? undefined : await readKey(keyFile(data))

@@ -23,7 +23,7 @@ interface Content {
 }
 
 /** `who` counts the people and agents of the thread in the order in which they came. */
-type Row = [
+export type Row = [
   seq: number,
   keyId: string,
   kind: string,
@@ -75,13 +75,32 @@ export async function residueOf(
   erasedAt: number,
 ): Promise<{ residue: Residue; head: string } | undefined> {
   const ref = refOf(threadId)
-  const keyOf = threadKeys(keys, ref)
   const verifier = new Verifier(keys, threadId)
-  const numbers = new Map<string, number>()
+  const verified = async function* () {
+    for await (const kept of entries) {
+      verifier.take(kept)
+      yield kept
+    }
+  }
   const rows: Row[] = []
+  for await (const { row } of rowsOf(keys, ref, verified())) rows.push(row)
+  const { seq, since, head, problems } = verifier.end()
+  if (since === null || head === null) return undefined
+  const { keyId } = keys[0]
+  const about = { v: 1, ref, seq, since, head, erasedAt, problems, keyId } as const
+  return { residue: signed({ ...about, rows }, threadKeys(keys, ref)(keyId)!), head }
+}
+
+/** The linked entries, each with what its link is made of. */
+export async function* rowsOf(
+  keys: AuditKeys,
+  ref: string,
+  entries: AsyncIterable<Kept>,
+): AsyncGenerator<{ row: Row; kept: Kept }> {
+  const keyOf = threadKeys(keys, ref)
+  const numbers = new Map<string, number>()
   let over: string | null = null
   for await (const kept of entries) {
-    verifier.take(kept)
     const { entry, marks } = kept
     const { seq, link, kind, at, actor } = entry
     if (link === undefined) {
@@ -92,14 +111,9 @@ export async function residueOf(
     const key = keyOf(keyId)
     const seal = key ? sealOf(key, entry, marks) : ''
     const who = numberOf(actor, numbers)
-    rows.push([seq, keyId, kind, at, actor.type, actor.wire ?? null, who, seal, over])
+    yield { row: [seq, keyId, kind, at, actor.type, actor.wire ?? null, who, seal, over], kept }
     over = null
   }
-  const { seq, since, head, problems } = verifier.end()
-  if (since === null || head === null) return undefined
-  const { keyId } = keys[0]
-  const about = { v: 1, ref, seq, since, head, erasedAt, problems, keyId } as const
-  return { residue: signed({ ...about, rows }, keyOf(keyId)!), head }
 }
 
 function numberOf({ type, id }: Actor, numbers: Map<string, number>): number {
@@ -119,6 +133,14 @@ const macOf = (key: Buffer, payload: string) => mac(key, `residue\n${payload}`)
 
 /** The thread that a residue says it is of. */
 export const refOfResidue = ({ id }: Residue): string => id.split('.', 1)[0]!
+
+/** Its links by seq; none if it is not ours. */
+export function linksOfResidue(keys: AuditKeys, residue: Residue): Map<number, string> {
+  const ref = refOfResidue(residue)
+  const keyOf = threadKeys(keys, ref)
+  const content = read(residue, ref, keyOf)
+  return typeof content === 'string' ? new Map() : linksOf(content, keyOf)
+}
 
 /** *erased*, if it was made by us and has all the heads that were exported before. */
 export function verifyResidue(

@@ -7,7 +7,7 @@ import { Thread } from '../../src/core/thread.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 
-export const keys = auditKeys(['a secret of thirty-two characters!'])!
+export const keys = auditKeys(['a-secret-of-thirty-two-characters'])!
 
 /** A thread as one server has it; each has a bus of its own, so that none hears of the others. */
 export function seat(store: Store, threadId: string, audit?: AuditKeys): Thread {
