@@ -17,6 +17,7 @@ import { fileSpool } from './lib/spool.ts'
 import { type Listener, listen } from './listen.ts'
 import { modelFor } from './models/choose.ts'
 import type { Around } from './models/maker.ts'
+import { openAudit } from './open-audit.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
 import { createServer } from './server.ts'
@@ -45,6 +46,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
   // First: what is missing is told before anything is opened.
   const agents = agentsOf(config, settings, clock, (servers) => mcp?.tools(servers) ?? noTools)
   const store = await openStore(config, { clock, log, crash })
+  const audit = await openAudit(config, log)
   // Of this process alone: whoever comes after it must not be taken for it.
   const serverId = newId('server')
   const around = { store, serverId, clock, log }
@@ -75,6 +77,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     governor: config.governor,
     whenUnattended: config.whenUnattended,
     ...(config.userLimit !== undefined && { userLimit: config.userLimit }),
+    ...(audit && { audit }),
     plainIds: config.apiKeys.size === 0,
     calls,
     ...hooksOf(config, clock),

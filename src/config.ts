@@ -64,6 +64,8 @@ export interface Config {
   webhook:
     | { url: string; secret: string; about: 'raised' | 'both'; again: number; publicUrl?: string }
     | undefined
+  /** Whether entries are linked, and the secrets for it, the newest first. */
+  audit: { on: boolean; secrets: readonly string[] }
   /** `point:occurrence`, for tests: the process kills itself there. */
   crash: string | undefined
 }
@@ -141,6 +143,12 @@ const schema = z.object({
   HANDRAIL_WEBHOOK_EVENTS: z.enum(['raised', 'all']).default('raised'),
   HANDRAIL_WEBHOOK_RETRY_MS: whole(15_000, 1),
   HANDRAIL_PUBLIC_URL: address,
+  HANDRAIL_AUDIT: onOff('on'),
+  HANDRAIL_AUDIT_KEY: z
+    .string()
+    .transform((text) => text.split(/[\s,]+/).filter(Boolean))
+    .refine((keys) => keys.every((key) => key.length >= 32), 'must have 32 characters or more')
+    .optional(),
   HANDRAIL_CRASH: z.string().optional(),
 })
 
@@ -206,6 +214,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     whenUnattended: read.HANDRAIL_UNATTENDED,
     userLimit: read.HANDRAIL_USER_LIMIT,
     webhook: webhookOf(read),
+    audit: { on: read.HANDRAIL_AUDIT === 'on', secrets: read.HANDRAIL_AUDIT_KEY ?? [] },
     crash: read.HANDRAIL_CRASH,
   })
 }

@@ -10,6 +10,12 @@ handrail prune --older-than 90d [--archived] [--erase]
                              remove threads that nobody touched; without --erase only name them
 handrail policy test [--config new.config.mjs] [--since 90d] [--json]
                              what a policy would have said of calls that were asked about before
+handrail erase --owner U [--tenant T]
+                             remove all threads of a user
+handrail audit verify [FILE] [--thread ID] [--heads FILE] [--require-chain] [--json]
+handrail audit head [--thread ID]
+handrail audit export --thread ID
+                             prove that nothing was changed; print heads to keep elsewhere, or decisions
 
 The store is Postgres when DATABASE_URL is set, and the directory HANDRAIL_DATA (./data) otherwise.
 `
@@ -21,6 +27,8 @@ const commands: Record<string, () => Promise<(command: Command) => Promise<numbe
   export: async () => (await import('./commands/export.ts')).exportThreads,
   import: async () => (await import('./commands/import.ts')).importThreads,
   policy: async () => (await import('./commands/policy.ts')).policy,
+  erase: async () => (await import('./commands/erase.ts')).eraseOwner,
+  audit: async () => (await import('./commands/audit.ts')).audit,
   prune: async () => (await import('./commands/prune.ts')).prune,
 }
 

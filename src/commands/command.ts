@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path'
+import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { type Config, ConfigError } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
 import { openStore } from '../open-store.ts'
@@ -57,6 +58,20 @@ export function ageOf(text: string): number | undefined {
   const match = /^(\d+)([mhdw])$/.exec(text)
   return match ? Number(match[1]) * units[match[2] as keyof typeof units] : undefined
 }
+
+type Options = NonNullable<ParseArgsConfig['options']>
+
+/** A command's own words; what is not one of them is told in a sentence. */
+export function words<const T extends Options>({ args }: Command, options: T) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true })
+  } catch (error) {
+    throw new ConfigError((error as Error).message)
+  }
+}
+
+/** Beside what is said, which may go to a file. */
+export const complain = (line: string): void => void process.stderr.write(`${line}\n`)
 
 export const placeOf = ({ config }: Command): string =>
   config.database ? `Postgres (schema ${config.database.schema})` : config.data

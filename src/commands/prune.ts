@@ -1,7 +1,10 @@
 import { parseArgs } from 'node:util'
 import { ConfigError } from '../config.ts'
+import type { AuditKeys } from '../core/audit.ts'
+import { eraseThread } from '../core/audit-residue.ts'
 import { isRuntimeError } from '../core/errors.ts'
 import type { ThreadRow } from '../core/store.ts'
+import { auditIfAny } from '../open-audit.ts'
 import { ageOf, type Command, counted, withStore } from './command.ts'
 import { eachOf, type Whole } from './transfer.ts'
 
@@ -16,12 +19,13 @@ export async function prune({ config, args, say, progress }: Command): Promise<n
     row.status === 'idle' && row.updatedAt < before && (row.archived || !archived)
   let found = 0
   let removed = 0
+  const audit = await auditIfAny(config)
   await withStore(config, (store) =>
     eachOf(store.everyThread(), async (row) => {
       if (!isOld(row)) return
       found++
       if (!erase) say(`${row.threadId}  ${new Date(row.updatedAt).toISOString()}  ${titleOf(row)}`)
-      else if (await remove(store, row, isOld)) progress(`${++removed} threads erased`)
+      else if (await remove(store, audit, row, isOld)) progress(`${++removed} threads erased`)
     }),
   )
   const limit = new Date(before).toISOString()
@@ -31,11 +35,17 @@ export async function prune({ config, args, say, progress }: Command): Promise<n
 }
 
 /** Looks again first: somebody may have come back to it. */
-async function remove(store: Whole, { threadId }: ThreadRow, isOld: (row: ThreadRow) => boolean) {
+async function remove(
+  store: Whole,
+  audit: AuditKeys | undefined,
+  { threadId }: ThreadRow,
+  isOld: (row: ThreadRow) => boolean,
+) {
   const row = await store.thread(threadId)
   if (!row || !isOld(row)) return false
   try {
-    await store.erase(threadId, { expect: [{ fact: 'active', is: null }] })
+    const expect = [{ fact: 'active', is: null }]
+    await eraseThread(store, audit, threadId, { expect }, Date.now())
     return true
   } catch (error) {
     if (isRuntimeError(error, 'journal_conflict') || isRuntimeError(error, 'thread_not_found'))

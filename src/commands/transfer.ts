@@ -10,6 +10,8 @@ export interface Transferred {
   /** Were there already, the same to the byte. */
   same: number
   entries: number
+  /** Of erased threads. */
+  residues: number
   /** Why a thread was left out, one sentence each. */
   refused: string[]
   /** Of all threads that are now on both sides: the same on the way back. */
@@ -28,7 +30,7 @@ export async function transfer(
   to: Whole,
   progress: (done: number) => void = () => {},
 ): Promise<Transferred> {
-  const result = { written: 0, same: 0, entries: 0, refused: [] as string[] }
+  const result = { written: 0, same: 0, entries: 0, residues: 0, refused: [] as string[] }
   const digests: string[] = []
   let done = 0
   await eachOf(from.everyThread(), async ({ threadId }) => {
@@ -44,6 +46,11 @@ export async function transfer(
     }
     progress(++done)
   })
+  for await (const residue of from.residues()) {
+    await to.keepResidue(residue)
+    result.residues++
+    digests.push(sha256(`${residue.id}\n${residue.text}`))
+  }
   return { ...result, digest: sha256(digests.sort().join('\n')) }
 }
 

@@ -275,6 +275,7 @@ export interface Envelope {
   keyId?: string
   /** SHA-256 of the body's bytes. */
   digest: string
+  /** Binds it to all entries before it: see audit.ts. */
   link?: string
 }
 

@@ -21,6 +21,7 @@ export function fold(threadId: string, entries: Iterable<Known>): ThreadState {
 export function apply(state: ThreadState, entry: Known): void {
   state.seq = entry.seq
   state.updatedAt = entry.at
+  if (entry.link !== undefined) state.chain = { link: entry.link, seq: entry.seq }
   const run = entry.runId === undefined ? undefined : state.runs.get(entry.runId)
   switch (entry.kind) {
     case 'thread.created':

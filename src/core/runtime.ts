@@ -14,6 +14,8 @@ import {
   toolsOf,
 } from './agent-setups.ts'
 import { type Answering, answer, type Decider, type Named } from './asks.ts'
+import type { AuditKeys } from './audit.ts'
+import { eraseThread } from './audit-residue.ts'
 import { governorReport, softLimits } from './budget-report.ts'
 import { type BudgetChange, setBudget } from './budget-set.ts'
 import { cancel } from './cancel.ts'
@@ -85,6 +87,8 @@ export interface RuntimeOptions {
   whenUnattended?: UnattendedRule
   /** Model calls outside of threads that a user may make in a day; absent: no limit, and no count. */
   userLimit?: number
+  /** With keys, every entry is linked to the one before it. */
+  audit?: AuditKeys
   /** True where clients' ids are used as thread keys: one owner, no auth. */
   plainIds?: boolean
 }
@@ -128,7 +132,12 @@ export function createRuntime(options: RuntimeOptions) {
   }
   const sweepEvery = options.sweepEvery ?? Math.min(5_000, leaseTtl / 3)
   const { about: hooks, ...telling } = options.hooks ?? {}
-  const around = { store, bus, clock, newId, crash, ...(hooks && { hooks }) }
+  const { audit } = options
+  const around = {
+    ...{ store, bus, clock, newId, crash },
+    ...(hooks && { hooks }),
+    ...(audit && { audit }),
+  }
   const threads = threadCache((threadId) => new Thread(threadId, around))
   const leaving = sharedAbort()
   const closing = sharedAbort()
@@ -446,7 +455,7 @@ export function createRuntime(options: RuntimeOptions) {
         if (runId === thread.state.active) await idle(thread, clock, closing.signal)
       }
       const expect = [{ fact: 'active', is: null }]
-      await store.erase(thread.threadId, { expect })
+      await eraseThread(store, audit, thread.threadId, { expect }, clock.now())
       await options.cache?.delete(thread.threadId)
       forget(thread)
       bus.ring(thread.threadId, gone)

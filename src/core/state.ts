@@ -40,6 +40,8 @@ export interface ThreadState {
   activities: Map<string, Activity>
   /** Messages that histories too long for a model begin with, in the order they were chosen. */
   cuts: string[]
+  /** The last link of the audit's chain, and where it is. */
+  chain: { link: string; seq: number } | null
 }
 
 export interface Activity {
@@ -211,6 +213,7 @@ export function emptyState(threadId: string): ThreadState {
     refused: new Map(),
     activities: new Map(),
     cuts: [],
+    chain: null,
   }
 }
 

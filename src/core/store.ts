@@ -20,7 +20,9 @@ export interface Store {
   append(threadId: string, entries: readonly NewEntry[], guard: Guard): Promise<Entry[]>
 
   /** Entries with `after < seq`, oldest first, at most `limit` (default 1,000). Unknown: none. */
-  read(threadId: string, range?: { after?: number; limit?: number }): Promise<Entry[]>
+  read(threadId: string, range?: Range): Promise<Entry[]>
+  /** The same with their marks, exactly as they are kept: what an audit looks at. */
+  kept(threadId: string, range?: Range): Promise<Kept[]>
 
   /** The minted key of a client's id, if it is in use. */
   locate(name: ThreadName): Promise<string | undefined>
@@ -55,8 +57,11 @@ export interface Store {
   /** Threads that need a look: a leg to drive and no live lease, or a timer that is due. */
   work(limit: number): Promise<{ threadIds: string[]; nextAt?: number }>
 
-  /** Removes the thread and all that was derived from it. The client id is free again. */
-  erase(threadId: string, guard: Guard): Promise<void>
+  /**
+   * Removes the thread and all that was derived from it. The client id is free again. The residue is
+   * kept from then on, in the same atomic step.
+   */
+  erase(threadId: string, guard: Guard, residue?: Residue): Promise<void>
 
   /** Waits for what was accepted, then lets go of files and connections. */
   close(): Promise<void>
@@ -66,7 +71,7 @@ export interface Store {
  * What is asked of a store to move whole threads from one to another, and to clear out old ones. Core
  * itself needs none of it.
  */
-export interface Archive {
+export interface Archive extends Residues {
   /** Every thread of every tenant. */
   everyThread(): AsyncIterable<ThreadRow>
   /** The whole journal with its marks, as it was written; an entry's place is its seq. Unknown: none. */
@@ -78,8 +83,40 @@ export interface Archive {
   restore(threadId: string, entries: readonly NewEntry[]): Promise<void>
 }
 
+export interface Range {
+  after?: number
+  limit?: number
+}
+
+export interface Kept {
+  entry: Entry
+  marks?: Marks
+}
+
+/** What is left of an erased thread: a text that a store keeps and does not understand. */
+export interface Residue {
+  id: string
+  text: string
+}
+
+export interface Residues {
+  /** All of them, in the order of their ids. */
+  residues(): AsyncIterable<Residue>
+  /** One from elsewhere. The same once more changes nothing. */
+  keepResidue(residue: Residue): Promise<void>
+}
+
+/** A store that is only looked at, also while others write to it: what an audit reads. */
+export interface Reader {
+  threadIds(): AsyncIterable<string>
+  /** In the order in which they are kept; `undefined` stands for what cannot be read. */
+  entries(threadId: string): AsyncIterable<Kept | undefined>
+  residues(): AsyncIterable<Residue>
+  close(): Promise<void>
+}
+
 /** An entry before the store has placed it. */
-export interface NewEntry extends Omit<Envelope, 'seq' | 'link'> {
+export interface NewEntry extends Omit<Envelope, 'seq'> {
   body: string
   marks?: Marks
 }

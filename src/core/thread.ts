@@ -1,6 +1,9 @@
 import { sha256 } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import { Turns } from '../lib/turns.ts'
+import { type AuditKeys, chainFact } from './audit.ts'
+import { Chain } from './audit-chain.ts'
 import { type Actor, type Draft, type Entry, type Known, read } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { apply } from './fold.ts'
@@ -19,6 +22,8 @@ export interface Surroundings {
   crash: (point: string) => void
   /** What of asks is told outside: the wish is part of the transition that raises one. */
   hooks?: 'raised' | 'both'
+  /** With keys, every entry is linked to the one before it. */
+  audit?: AuditKeys
 }
 
 /** A store that takes longer than this to write counts as away. */
@@ -42,6 +47,9 @@ export class Thread {
   readonly #listeners = new Set<(entry: Known) => void>()
   /** Writes that took too long or are not folded, by what they write, unless they are known to have failed. */
   readonly #late = new WeakMap<readonly Draft[], Promise<Entry[]>>()
+  readonly #chain: Chain | undefined
+  /** Links are made one after the other: who comes meanwhile would only be refused. */
+  readonly #turns = new Turns()
   #syncing: Promise<void> | undefined
   /** The thread is no more; readers leave. */
   erased = false
@@ -51,6 +59,7 @@ export class Thread {
     this.state = emptyState(threadId)
     this.#around = around
     this.tail = around.bus.tail(threadId)
+    if (around.audit) this.#chain = new Chain(threadId, around.audit, around.store)
   }
 
   /** Called with every entry, in order, once it is durable and folded. */
@@ -60,14 +69,60 @@ export class Thread {
   }
 
   /** One transition. When it resolves the entries are durable and folded. */
-  async commit(given: readonly Draft[], writing: Writing): Promise<Known[]> {
-    const { store, clock, newId, crash, hooks } = this.#around
+  async commit(drafts: readonly Draft[], writing: Writing): Promise<Known[]> {
+    const commit = () => this.#commit(drafts, writing)
+    return this.#chain
+      ? await this.#turns.take((before) => this.#inTime(before), commit)
+      : await commit()
+  }
+
+  async #commit(given: readonly Draft[], writing: Writing): Promise<Known[]> {
+    const { clock, newId, crash, hooks, bus } = this.#around
     const drafts = hooks ? given.map((draft) => wished(draft, hooks)) : given
-    const tx = newId('tx')
-    const at = clock.now()
-    const entries = drafts.map((draft): NewEntry => {
+    const ids = drafts.map(() => newId('e'))
+    const step = { given, drafts, writing, tx: newId('tx'), at: clock.now(), ids }
+    for (const { kind } of drafts) crash(`before ${kind}`)
+    const { written, stored } = await this.#append(step)
+    for (const { kind } of drafts) crash(kind)
+    const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
+    // Written is written: who tries the same again, because it could not be folded, writes nothing.
+    this.#late.set(given, written)
+    await this.#accept(known)
+    this.#late.delete(given)
+    if (known.some(({ kind }) => kind.startsWith('ask.')))
+      bus.ring(inboxBell(this.state.tenant), this.state.seq)
+    return known
+  }
+
+  /** Until it is written. Only the chain has a second try: whatever else was relied on is the caller's. */
+  async #append(step: Step) {
+    const { given } = step
+    for (let attempt = 1; ; attempt++) {
+      const { chain } = this.state
+      const written = this.#late.get(given) ?? this.#begin(step)
+      try {
+        return { written, stored: await this.#inTime(written, () => this.#keep(given, written)) }
+      } catch (error) {
+        if (!isOvertaken(error) || attempt >= triesToDecide) throw error
+        await this.sync()
+        if (this.state.chain?.link === chain?.link) throw error // it will not be otherwise next time
+      }
+    }
+  }
+
+  async #begin(step: Step): Promise<Entry[]> {
+    const { store } = this.#around
+    const { guard } = step.writing
+    const entries = this.#entries(step)
+    if (!this.#chain) return await store.append(this.threadId, entries, guard)
+    const linked = await this.#chain.link(entries, guard, this.state)
+    return await store.append(this.threadId, linked.entries, linked.guard)
+  }
+
+  #entries({ drafts, writing, tx, at, ids }: Step): NewEntry[] {
+    return drafts.map((draft, n): NewEntry => {
       const body = JSON.stringify(draft.body)
-      const id = newId('e')
+      const id = ids[n]!
       const entry: NewEntry = {
         v: 1,
         id,
@@ -86,18 +141,6 @@ export class Thread {
       if (writing.cause !== undefined) entry.cause = writing.cause
       return entry
     })
-    for (const { kind } of drafts) crash(`before ${kind}`)
-    const written = this.#late.get(given) ?? store.append(this.threadId, entries, writing.guard)
-    const stored = await this.#inTime(written, given)
-    for (const { kind } of drafts) crash(kind)
-    const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
-    // Written is written: who tries the same again, because it could not be folded, writes nothing.
-    this.#late.set(given, written)
-    await this.#accept(known)
-    this.#late.delete(given)
-    if (known.some(({ kind }) => kind.startsWith('ask.')))
-      this.#around.bus.ring(inboxBell(this.state.tenant), this.state.seq)
-    return known
   }
 
   close(): void {
@@ -161,20 +204,26 @@ export class Thread {
     this.tail.commit(this.state.seq, ends ? undefined : closed, fence)
   }
 
-  async #inTime(written: Promise<Entry[]>, drafts: readonly Draft[]): Promise<Entry[]> {
+  /**
+   * It may still get there; then it is folded like anybody else's. Whoever tries the same drafts again
+   * waits for it: only a write that is known to have failed may be made anew.
+   */
+  #keep(drafts: readonly Draft[], written: Promise<Entry[]>): void {
+    this.#late.set(drafts, written)
+    written.then(() => this.sync()).catch(() => this.#late.delete(drafts))
+  }
+
+  async #inTime<T>(awaited: Promise<T>, whenLate = () => {}): Promise<T> {
     const late = new AbortController()
     const limit = this.#around.clock.sleep(writeLimit, late.signal).then(
       () => {
-        // It may still get there; then it is folded like anybody else's. Whoever tries the same drafts
-        // again waits for it: only a write that is known to have failed may be made anew.
-        this.#late.set(drafts, written)
-        written.then(() => this.sync()).catch(() => this.#late.delete(drafts))
+        whenLate()
         throw new RuntimeError('store_unavailable', undefined, { retryAfter: 1 })
       },
-      () => written,
+      () => awaited,
     )
     try {
-      return await Promise.race([written, limit])
+      return await Promise.race([awaited, limit])
     } finally {
       late.abort('in time') // a reason of our own: the default one is an error with a stack
     }
@@ -186,6 +235,20 @@ function wished(one: Draft, hook: 'raised' | 'both'): Draft {
   if (one.kind !== 'ask.raised' || one.body.ask.kind === 'client_tool') return one
   return { ...one, body: { ...one.body, hook } }
 }
+
+/** A transition, as it is first tried; what it has been given it keeps. */
+interface Step {
+  given: readonly Draft[]
+  drafts: readonly Draft[]
+  writing: Writing
+  tx: string
+  at: number
+  ids: readonly string[]
+}
+
+/** Somebody else went on from the same link. */
+const isOvertaken = (error: unknown): boolean =>
+  isRuntimeError(error, 'journal_conflict') && error.data?.fact === chainFact
 
 /** Entries that are read at once. */
 const pageSize = 1_000

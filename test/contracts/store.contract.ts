@@ -2,14 +2,22 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Person } from '../../src/core/audience.ts'
 import type { Entry } from '../../src/core/entries.ts'
-import type { AskRow, Marks, NewEntry, Store, ThreadRow } from '../../src/core/store.ts'
+import type {
+  AskRow,
+  Marks,
+  NewEntry,
+  Residue,
+  Residues,
+  Store,
+  ThreadRow,
+} from '../../src/core/store.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import { fakeClock } from '../support/clock.ts'
 
 export interface OpenedStore {
-  store: Store
+  store: Store & Residues
   /** Closes the store and opens it again, for those that outlive their process. */
-  reopen?: () => Promise<Store>
+  reopen?: () => Promise<Store & Residues>
   dispose(): Promise<void>
 }
 
@@ -58,6 +66,12 @@ export const create = (
   more: Partial<ThreadRow> = {},
   marks?: Marks,
 ) => store.append(threadId, [creation(threadId, more, marks)], {})
+
+async function residuesOf(store: Residues): Promise<Residue[]> {
+  const found: Residue[] = []
+  for await (const residue of store.residues()) found.push(residue)
+  return found
+}
 
 const marking = (threadId: string, marks: Marks) => entry(threadId, { marks })
 const hostile = ['../x', 'a\u0000b', '💥', 'x'.repeat(4096), '__proto__', 'CON', '%2e%2e', '.', '']
@@ -551,6 +565,41 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       const [again] = await create(store, 't')
       expect(again!.seq).toBe(1)
       await store.append('t', [entry('t')], { expect: [{ fact: 'a', is: null }] })
+    })
+
+    test('keeps what is left of an erased thread, and nothing of one that was not', async () => {
+      const { store, reopen } = await start()
+      const [one, two] = [
+        { id: 'b.1', text: '{"rows":["é\n\u0000"],"entries":[]}' },
+        { id: 'a.2', text: 'x' },
+      ]
+      await create(store, 't')
+      const refused = store.erase('t', { expect: [{ fact: 'a', is: '1' }] }, one)
+      await expect(refused).rejects.toMatchObject({ code: 'journal_conflict' })
+      expect(await residuesOf(store)).toEqual([])
+      await store.erase('t', {}, one)
+      await store.keepResidue(two)
+      await store.keepResidue(two)
+      await create(store, 't')
+      await store.erase('t', {})
+      expect(await residuesOf(store)).toEqual([two, one])
+      if (reopen) expect(await residuesOf(await reopen())).toEqual([two, one])
+    })
+
+    test('shows entries with their marks, as they were given', async () => {
+      const { store } = await start()
+      const marks = { facts: { z: '1', a: 'é' }, timers: { k: 1 } }
+      const given = [creation('t'), entry('t', { marks, link: 'l' }), entry('t')]
+      const placed = await store.append('t', given, {})
+      const kept = placed.map((entry, n) => {
+        const { marks } = given[n]!
+        return { entry, ...(marks && { marks }) }
+      })
+      const found = await store.kept('t')
+      expect(found).toEqual(kept)
+      expect(JSON.stringify(found[1]!.marks)).toBe(JSON.stringify(marks))
+      expect(await store.kept('t', { after: 1, limit: 1 })).toEqual([kept[1]])
+      expect(await store.kept('nobody')).toEqual([])
     })
 
     test('takes any string as an id, and mixes none of them up', async () => {

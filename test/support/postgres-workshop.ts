@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
-import type { Store } from '../../src/core/store.ts'
+import type { Archive, Store } from '../../src/core/store.ts'
 import { type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres/store.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 
@@ -28,7 +28,7 @@ export function postgresWorkshop(settings?: string) {
       onTestFinished(() => client.end())
       return client
     },
-    async open(options: Partial<PostgresStoreOptions> = {}): Promise<Store> {
+    async open(options: Partial<PostgresStoreOptions> = {}): Promise<Store & Archive> {
       const base = { url: server.url, schema: `test_${schemas}`, connections: 6 }
       const store = await postgresStore({ ...base, ...options })
       stores.push(store)

@@ -3,6 +3,7 @@ import { isRuntimeError, type RuntimeError } from '../../core/errors.ts'
 import type { Tools } from './disk.ts'
 import { Journal } from './journal.ts'
 import { encodeName } from './names.ts'
+import { ResidueFiles } from './residues.ts'
 import { unavailable } from './writer.ts'
 
 const capacity = 2_000
@@ -14,6 +15,7 @@ export class Chats {
   readonly unsynced = new Set<Journal>()
   /** Threads that were erased while their folder may still be there. */
   readonly erased = new Set<string>()
+  readonly residues: ResidueFiles
   readonly damaged = new Map<string, RuntimeError>()
   readonly #directory: string
   readonly #tools: Tools
@@ -23,6 +25,7 @@ export class Chats {
 
   constructor(directory: string, tools: Tools, isLeased: (threadId: string) => boolean) {
     this.#directory = directory
+    this.residues = new ResidueFiles(join(directory, '../erased'), tools)
     this.#tools = tools
     this.#isLeased = isLeased
   }

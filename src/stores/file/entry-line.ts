@@ -1,5 +1,5 @@
 import type { Entry } from '../../core/entries.ts'
-import type { Marks, NewEntry } from '../../core/store.ts'
+import type { Kept, Marks, NewEntry } from '../../core/store.ts'
 import { isSealed, seal, sealLength } from './lines.ts'
 
 /** An entry as it was given, read once: later changes by the caller do not reach it. */
@@ -7,11 +7,6 @@ export interface Prepared {
   envelope: string
   marks: Marks | undefined
   body: string
-}
-
-export interface Decoded {
-  entry: Entry
-  marks: Marks | undefined
 }
 
 export function prepare({ body, marks, ...envelope }: NewEntry): Prepared {
@@ -39,7 +34,7 @@ export function encodeEntry({ envelope, marks, body }: Prepared, seq: number): B
 }
 
 /** The entry of a line, or nothing if the line is not as it was written. */
-export function decodeEntry(line: Buffer): Decoded | undefined {
+export function decodeEntry(line: Buffer): Kept | undefined {
   if (!isSealed(line)) return undefined
   const comma = line.indexOf(',', sealLength)
   const size = Number(line.toString('latin1', sealLength + '"size":'.length, comma))
@@ -49,5 +44,5 @@ export function decodeEntry(line: Buffer): Decoded | undefined {
   const quoted = line.toString('latin1', start - keyLength, start) === '"text":'
   const { marks, ...envelope } = JSON.parse(`{${head}}`)
   const body = quoted ? (JSON.parse(text) as string) : text
-  return { entry: { ...envelope, body } as Entry, marks: marks as Marks | undefined }
+  return { entry: { ...envelope, body } as Entry, ...(marks && { marks: marks as Marks }) }
 }

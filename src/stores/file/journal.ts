@@ -3,9 +3,9 @@ import { access, mkdir, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import type { Marks } from '../../core/store.ts'
+import type { Kept, Marks } from '../../core/store.ts'
 import { isMissing, syncDirectory, type Tools } from './disk.ts'
-import { type Decoded, decodeEntry } from './entry-line.ts'
+import { decodeEntry } from './entry-line.ts'
 import { linesOf } from './lines.ts'
 
 interface Held {
@@ -81,12 +81,7 @@ export class Journal {
     if (marks) this.#mark(marks)
   }
 
-  async read(after: number, limit: number): Promise<Entry[]> {
-    return (await this.dump(after, limit)).map(({ entry }) => entry)
-  }
-
-  /** Like `read`, with the marks. */
-  async dump(after: number, limit: number): Promise<Decoded[]> {
+  async dump(after: number, limit: number): Promise<Kept[]> {
     const from = Math.max(0, after)
     const inFile = this.#offsets.slice(from, from + limit)
     const stop = this.#offsets[from + inFile.length] ?? this.#end

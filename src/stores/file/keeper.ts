@@ -68,6 +68,7 @@ export class Keeper {
   /** The first failure is thrown after all were tried. */
   async #flush(): Promise<void> {
     const { tools, chats, describer } = this.#options
+    await chats.residues.write() // before what they are of is gone
     for (const threadId of [...chats.erased]) {
       this.#foldersChanged = true
       await describer.pause()

@@ -1,5 +1,6 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Residue } from '../../core/store.ts'
 import { syncDirectory, type Tools } from './disk.ts'
 import { frame } from './lines.ts'
 
@@ -13,7 +14,8 @@ export function transitionRecord(threadId: string, lines: readonly Buffer[]): Bu
   return Buffer.concat([Buffer.from(head), ...entries, Buffer.from(']}')])
 }
 
-export const eraseRecord = (threadId: string) => Buffer.from(`"erase":${JSON.stringify(threadId)}}`)
+export const eraseRecord = (threadId: string, residue?: Residue) =>
+  Buffer.from(JSON.stringify({ erase: threadId, residue }).slice(1))
 export const epochRecord = (epoch: number) => Buffer.from(`"epoch":${epoch}}`)
 
 const comma = Buffer.from(',')

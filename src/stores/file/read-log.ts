@@ -1,12 +1,13 @@
 import { open, readdir, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { syncDirectory, type Tools } from './disk.ts'
+import type { Residue } from '../../core/store.ts'
+import { isMissing, syncDirectory, type Tools } from './disk.ts'
 import { unframe } from './lines.ts'
 import { segmentPath } from './log.ts'
 
 export type LogRecord =
   | { kind: 'epoch'; epoch: number }
-  | { kind: 'erase'; threadId: string }
+  | { kind: 'erase'; threadId: string; residue?: Residue }
   | { kind: 'transition'; threadId: string; lines: Buffer[] }
   | { kind: 'damaged'; threadId: string; bytes: Buffer; where: string }
   | { kind: 'nameless'; where: string }
@@ -31,6 +32,26 @@ export async function readLog(
   const last = contents.findLastIndex((pieces) => pieces[0]?.at !== undefined)
   if (last !== -1) contents[last] = await settle(paths[last]!, contents[last]!, tools)
   return contents.slice(0, last + 1).flatMap((pieces, n) => recordsOf(pieces, paths[n]!))
+}
+
+/** The same of a log that somebody may be writing: nothing is cut, and an end that is not whole is left out. */
+export async function peekLog(directory: string): Promise<LogRecord[]> {
+  const records: LogRecord[] = []
+  for (const number of await segmentsOf(directory).catch(none)) {
+    const path = segmentPath(directory, number)
+    const content = await readFile(path).catch((error) => {
+      if (isMissing(error)) return Buffer.alloc(0) // its contents are in the journals by now
+      throw error
+    })
+    const pieces = piecesOf(content)
+    records.push(...recordsOf(pieces.slice(0, tornFrom(pieces)), path))
+  }
+  return records
+}
+
+function none(error: unknown): number[] {
+  if (isMissing(error)) return []
+  throw error
 }
 
 /** What a killed process wrote may be in no more than the system's memory: it is ours from here on. */
@@ -88,9 +109,10 @@ function parse(payload: Buffer): Pick<Piece, 'at' | 'record'> {
   const head = JSON.parse(
     split === -1 ? payload.toString() : `${payload.toString('utf8', 0, split)}}`,
   )
-  const { at, epoch, erase, thread, sizes } = head
+  const { at, epoch, erase, residue, thread, sizes } = head
   if (epoch !== undefined) return { at, record: { kind: 'epoch', epoch } }
-  if (erase !== undefined) return { at, record: { kind: 'erase', threadId: erase } }
+  if (erase !== undefined)
+    return { at, record: { kind: 'erase', threadId: erase, ...(residue && { residue }) } }
   let from = split + entries.length
   const lines = (sizes as number[]).map((size) => {
     const line = payload.subarray(from, from + size)

@@ -58,7 +58,7 @@ interface Recovered {
 function replay(
   record: Exclude<LogRecord, { kind: 'epoch' | 'nameless' }>,
   threads: Map<string, Replayed>,
-  { tables, tools }: Parts,
+  { tables, chats, tools }: Parts,
 ) {
   const { threadId } = record
   const thread = threads.get(threadId) ?? { lines: [], erased: false, damage: [] }
@@ -68,6 +68,7 @@ function replay(
     tools.log.error({ threadId }, `the commit log is damaged at ${record.where}`)
   } else if (record.kind === 'erase') {
     tables.remove(threadId)
+    if (record.residue) chats.residues.add(record.residue)
     threads.set(threadId, { lines: [], erased: true, damage: [] })
   } else {
     for (const line of record.lines) {

@@ -1,6 +1,6 @@
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import type { Guard, NewEntry, ThreadName, ThreadRow } from '../../core/store.ts'
+import type { Guard, NewEntry, Residue, ThreadName, ThreadRow } from '../../core/store.ts'
 import type { Chats } from './chats.ts'
 import { encodeEntry, type Prepared } from './entry-line.ts'
 import type { Journal } from './journal.ts'
@@ -67,7 +67,7 @@ export class Stage {
     }
   }
 
-  erase(threadId: string, guard: Guard): Step<void> {
+  erase(threadId: string, guard: Guard, residue?: Residue): Step<void> {
     const row = this.#tables.rows.get(threadId)
     const damaged = this.#chats.damaged.has(threadId)
     const thread = damaged ? { ...nothing, exists: true, row } : this.#thread(threadId)
@@ -76,8 +76,9 @@ export class Stage {
     if (thread.row) this.#names.set(keyOf(thread.row), undefined)
     this.#threads.set(threadId, { ...nothing, facts: new Map() })
     return {
-      record: eraseRecord(threadId),
+      record: eraseRecord(threadId, residue),
       apply: () => {
+        if (residue) this.#chats.residues.add(residue)
         this.#tables.remove(threadId)
         this.#chats.forget(threadId)
         this.#chats.erased.add(threadId)

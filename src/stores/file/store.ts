@@ -1,6 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
-import type { Archive, Store } from '../../core/store.ts'
+import type { Archive, Range, Store } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Describe } from './describe.ts'
 import { type Engine, type FileStoreOptions, openEngine } from './engine.ts'
@@ -52,17 +52,9 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
       )
     },
 
-    read: (threadId, { after = 0, limit = 1000 } = {}) =>
-      withJournal(engine, threadId, async (journal) => {
-        try {
-          return journal ? await journal.read(after, limit) : []
-        } catch (error) {
-          if (chats.peek(threadId) !== journal) return [] // erased meanwhile
-          if (!isRuntimeError(error)) throw unavailable(error)
-          chats.close(threadId, error)
-          throw error
-        }
-      }),
+    read: async (threadId, range) =>
+      (await readJournal(engine, threadId, range)).map(({ entry }) => entry),
+    kept: (threadId, range) => readJournal(engine, threadId, range),
 
     locate: async (name) => tables.locate(name),
     thread: async (threadId) => {
@@ -86,9 +78,10 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     release: async (threadId, fence) => leases.release(threadId, fence),
     work: async (limit) => workOf(engine, clock.now(), limit),
 
-    async erase(threadId, guard) {
+    async erase(threadId, guard, residue) {
       const believed = structuredClone(guard)
-      const erase = () => writer.submit((stage) => stage.erase(threadId, believed))
+      const kept = residue && { ...residue }
+      const erase = () => writer.submit((stage) => stage.erase(threadId, believed, kept))
       // What is damaged has no facts to be checked any more, but it can still be removed.
       return chats.damaged.has(threadId) && !guard.expect?.length
         ? erase()
@@ -119,6 +112,12 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
       await store.append(threadId, entries, {})
     },
 
+    residues: () => chats.residues.all(),
+    async keepResidue({ id, text }) {
+      chats.residues.add({ id, text })
+      await keeper.flush()
+    },
+
     sync: () => keeper.flush(),
     onDescribe(describe) {
       describer.begin(describe, moved)
@@ -128,6 +127,20 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     },
   }
   return store
+}
+
+function readJournal(engine: Engine, threadId: string, { after = 0, limit = 1000 }: Range = {}) {
+  const { chats } = engine
+  return withJournal(engine, threadId, async (journal) => {
+    try {
+      return journal ? await journal.dump(after, limit) : []
+    } catch (error) {
+      if (chats.peek(threadId) !== journal) return [] // erased meanwhile
+      if (!isRuntimeError(error)) throw unavailable(error)
+      chats.close(threadId, error)
+      throw error
+    }
+  })
 }
 
 /** Keeps the thread's journal in memory while something is done with it. */

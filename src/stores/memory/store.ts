@@ -1,7 +1,15 @@
 import { isWanted, liesIn, traysFor } from '../../core/audience.ts'
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
-import type { AskRow, Guard, Marks, NewEntry, Store, ThreadRow } from '../../core/store.ts'
+import type {
+  AskRow,
+  Guard,
+  Marks,
+  NewEntry,
+  Residues,
+  Store,
+  ThreadRow,
+} from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { newId } from '../../lib/ids.ts'
 import { pageOf } from './page.ts'
@@ -9,6 +17,7 @@ import { pageOf } from './page.ts'
 interface Thread {
   row: ThreadRow
   entries: Entry[]
+  marks: (Marks | undefined)[]
   facts: Map<string, string>
   asks: Map<string, AskRow>
   timers: Map<string, number>
@@ -22,8 +31,9 @@ interface Lease {
 }
 
 /** The readable specification of a store: everything is a Map, and every answer is a copy. */
-export function memoryStore({ clock }: { clock: Clock }): Store {
+export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
   const threads = new Map<string, Thread>()
+  const residues = new Map<string, string>()
   const leases = new Map<string, Lease>()
   /** The newest fence of each thread; it outlives the lease, so that a late driver may finish. */
   const fences = new Map<string, number>()
@@ -98,6 +108,7 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
         return { ...entry, seq: thread.entries.length + n + 1 }
       })
       thread.entries.push(...placed)
+      thread.marks.push(...entries.map(({ marks }) => marks))
       threads.set(threadId, thread)
       return structuredClone(placed)
     },
@@ -106,6 +117,15 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
       const entries = threads.get(threadId)?.entries ?? []
       const from = Math.max(0, after)
       return structuredClone(entries.slice(from, from + Math.max(0, limit)))
+    },
+
+    async kept(threadId, { after = 0, limit = 1000 } = {}) {
+      const { entries = [], marks = [] } = threads.get(threadId) ?? {}
+      const from = Math.max(0, after)
+      const found = entries.slice(from, from + Math.max(0, limit))
+      return structuredClone(
+        found.map((entry, n) => ({ entry, ...(marks[from + n] && { marks: marks[from + n] }) })),
+      )
     },
 
     async locate({ tenant, owner, clientId }) {
@@ -188,13 +208,21 @@ export function memoryStore({ clock }: { clock: Clock }): Store {
       return later.length > 0 ? { threadIds, nextAt: Math.min(...later) } : { threadIds }
     },
 
-    async erase(threadId, guard) {
+    async erase(threadId, guard, residue) {
       if (closed) throw new RuntimeError('stopping')
       if (!threads.has(threadId)) throw new RuntimeError('thread_not_found')
       check(threadId, guard)
       threads.delete(threadId)
       leases.delete(threadId)
       fences.delete(threadId)
+      if (residue) residues.set(residue.id, residue.text)
+    },
+
+    async *residues() {
+      for (const id of [...residues.keys()].sort()) yield { id, text: residues.get(id)! }
+    },
+    async keepResidue({ id, text }) {
+      residues.set(id, text)
     },
 
     async close() {
@@ -215,5 +243,12 @@ function creationOf([first]: readonly NewEntry[]): Partial<ThreadRow> | undefine
 }
 
 function emptyThread(row: ThreadRow): Thread {
-  return { row: { ...row }, entries: [], facts: new Map(), asks: new Map(), timers: new Map() }
+  return {
+    row: { ...row },
+    entries: [],
+    marks: [],
+    facts: new Map(),
+    asks: new Map(),
+    timers: new Map(),
+  }
 }

@@ -1,13 +1,8 @@
-import type { Entry } from '../../core/entries.ts'
-import type { Archive, Marks, NewEntry, Store, ThreadRow } from '../../core/store.ts'
-import { type Found, threadOf } from './rows.ts'
-import type { Statement, Statements } from './statements.ts'
-import { keyOf, unpack } from './text.ts'
-
-type Query = <T extends Record<string, unknown>>(
-  statement: Statement,
-  values: unknown[],
-) => Promise<T[]>
+import type { Archive, NewEntry, Store, ThreadRow } from '../../core/store.ts'
+import { residuesFrom } from './residues.ts'
+import { type Found, type KeptRow, keptOf, threadOf } from './rows.ts'
+import type { Query, Statements } from './statements.ts'
+import { keyOf, pack } from './text.ts'
 
 /** Whole threads, out and in. */
 export function archive(query: Query, sql: Statements, append: Store['append']): Archive {
@@ -24,12 +19,20 @@ export function archive(query: Query, sql: Statements, append: Store['append']):
     async dump(threadId) {
       const entries: NewEntry[] = []
       for (let after = 0; ; ) {
-        const found = await query<Kept>(sql.dump, [keyOf(threadId), after])
+        const found = await query<KeptRow>(sql.kept, [keyOf(threadId), after, 1_000])
         if (found.length === 0) return entries
         after = found.at(-1)!.seq
-        for (const { envelope, marks, body } of found)
-          entries.push({ ...envelope, body: unpack(body), ...(marks && { marks }) })
+        for (const { entry, marks } of found.map(keptOf)) {
+          const { seq: _, ...given } = entry
+          entries.push({ ...given, ...(marks && { marks }) })
+        }
       }
+    },
+
+    residues: () => residuesFrom(query, sql),
+
+    async keepResidue({ id, text }) {
+      await query(sql.keepResidue, [keyOf(id), pack(text)])
     },
 
     async restore(threadId, entries) {
@@ -39,11 +42,4 @@ export function archive(query: Query, sql: Statements, append: Store['append']):
       await append(threadId, entries, {})
     },
   }
-}
-
-interface Kept extends Record<string, unknown> {
-  seq: number
-  envelope: Omit<Entry, 'seq' | 'body'>
-  marks: Marks | null
-  body: string
 }

@@ -1,4 +1,5 @@
-import type { AskRow, ThreadRow } from '../../core/store.ts'
+import type { Entry } from '../../core/entries.ts'
+import type { AskRow, Kept, Marks, ThreadRow } from '../../core/store.ts'
 import { isShortened, keyOf, pack, unpack } from './text.ts'
 
 type Column<Row> = readonly [
@@ -52,6 +53,18 @@ export const threadOf = (found: Found): ThreadRow => rowOf(threadFields, found)
 export const askOf = (found: Found): AskRow => rowOf(askFields, found)
 
 export type Found = Record<string, unknown> & { names: Record<string, string> | null }
+
+export interface KeptRow extends Record<string, unknown> {
+  seq: number
+  envelope: Omit<Entry, 'seq' | 'body'>
+  marks: Marks | null
+  body: string
+}
+
+export const keptOf = ({ seq, envelope, marks, body }: KeptRow): Kept => ({
+  entry: { ...envelope, seq, body: unpack(body) },
+  ...(marks && { marks }),
+})
 
 /** Those columns that are given. Names too long for a column go beside it. */
 function columnsOf<Row>(fields: readonly Column<Row>[], row: Partial<Row>): object {

@@ -10,6 +10,11 @@ export interface Statement {
   name?: string
 }
 
+export type Query = <T extends Record<string, unknown>>(
+  statement: Statement,
+  values: unknown[],
+) => Promise<T[]>
+
 const prepared = (text: string): Statement => ({
   text,
   name: `handrail_${sha256(text).slice(0, 16)}`,
@@ -21,14 +26,21 @@ export function statements(schema: string) {
   const until = `(SELECT l.until FROM ${s}.leases l WHERE l.thread_id = t.thread_id)`
   return {
     append: prepared(`SELECT * FROM ${s}.append($1, $2)`),
-    erase: { text: `SELECT * FROM ${s}.erase($1, $2, $3, $4)` },
+    erase: { text: `SELECT * FROM ${s}.erase($1, $2, $3, $4, $5, $6)` },
+    residues: {
+      text: `SELECT id, content FROM ${s}.residues
+        WHERE $1::text IS NULL OR id > $1 ORDER BY id LIMIT 100`,
+    },
+    keepResidue: {
+      text: `INSERT INTO ${s}.residues (id, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+    },
     giveUp: { text: `SELECT * FROM ${s}.give_up($1, $2)` },
     forgetGivenUp: { text: `DELETE FROM ${s}.given_up WHERE at < now() - interval '7 days'` },
     read: prepared(`SELECT seq, envelope, body FROM ${s}.entries
       WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`),
-    dump: {
+    kept: {
       text: `SELECT seq, envelope, marks, body FROM ${s}.entries
-        WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT 1000`,
+        WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
     },
     everyThread: {
       text: `SELECT ${threadList} FROM ${s}.threads

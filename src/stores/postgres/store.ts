@@ -7,7 +7,7 @@ import { Database, type DatabaseOptions, statementLimit } from './database.ts'
 import { lists } from './lists.ts'
 import { migrate, migrateOn } from './migrate.ts'
 import { problemOf } from './problems.ts'
-import { type Found, threadOf } from './rows.ts'
+import { type Found, type KeptRow, keptOf, threadOf } from './rows.ts'
 import { type Statement, statements } from './statements.ts'
 import { isShortened, keyOf, unpack } from './text.ts'
 import { erasureOf, transitionOf } from './transition.ts'
@@ -74,6 +74,11 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       })
     },
 
+    async kept(threadId, { after = 0, limit = 1000 } = {}) {
+      const range = [Math.max(0, after), Math.max(0, limit)]
+      return (await query<KeptRow>(sql.kept, [keyOf(threadId), ...range])).map(keptOf)
+    },
+
     async locate({ tenant, owner, clientId }) {
       const [found] = await query<Found>(sql.locate, [tenant, owner, clientId].map(keyOf))
       return found && idOf(found)
@@ -114,9 +119,9 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       return nextAt === null ? { threadIds } : { threadIds, nextAt }
     },
 
-    async erase(threadId, guard) {
+    async erase(threadId, guard, residue) {
       const facts = guard.expect?.map(({ fact }) => fact)
-      const erase = erasureOf(threadId, guard)
+      const erase = erasureOf(threadId, guard, residue)
       const verdict = await writer.submit({ erase }, [erase.thread])
       if (verdict.refused) throw refusal(verdict, facts)
     },

@@ -1,4 +1,4 @@
-import type { AskRow, Guard, NewEntry, ThreadRow } from '../../core/store.ts'
+import type { AskRow, Guard, NewEntry, Residue, ThreadRow } from '../../core/store.ts'
 import { askColumns, threadColumns } from './rows.ts'
 import { keyOf, pack } from './text.ts'
 
@@ -96,12 +96,14 @@ const isWhole = (row: Partial<ThreadRow> | undefined): boolean =>
 
 export interface Erasure {
   thread: string
+  residue: Residue | undefined
   fence: number | undefined
   expected: Expected[] | undefined
 }
 
-export const erasureOf = (threadId: string, guard: Guard): Erasure => ({
+export const erasureOf = (threadId: string, guard: Guard, residue?: Residue): Erasure => ({
   thread: keyOf(threadId),
+  residue: residue && { id: keyOf(residue.id), text: pack(residue.text) },
   fence: guard.fence,
   expected: expectedOf(guard),
 })

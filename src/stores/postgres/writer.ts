@@ -184,8 +184,9 @@ export class Writer {
       const transitions = batch.map((item) => ('json' in item.change ? item.change.json : ''))
       return [this.#sql.append, [attempt, `[${transitions.join()}]`]]
     }
-    const { thread, fence, expected } = change.erase
-    return [this.#sql.erase, [attempt, thread, fence ?? null, expected && JSON.stringify(expected)]]
+    const { thread, fence, expected, residue } = change.erase
+    const guard = [fence ?? null, expected && JSON.stringify(expected)]
+    return [this.#sql.erase, [attempt, thread, ...guard, residue?.id, residue?.text]]
   }
 
   /** Postgres rolled it back, and it was alone. */

@@ -1,0 +1,20 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from './config.ts'
+import type { Reader } from './core/store.ts'
+import { ConfigError } from './lib/config-error.ts'
+import { fileReader } from './stores/file/reader.ts'
+
+/** The store that the environment names, to be looked at while servers go on. */
+export async function openReader({
+  data,
+  database,
+}: Pick<Config, 'data' | 'database'>): Promise<Reader> {
+  if (!database) {
+    if (!existsSync(join(data, 'chats')))
+      throw new ConfigError(`${data} has no chats: set HANDRAIL_DATA or DATABASE_URL.`)
+    return await fileReader(data)
+  }
+  const { postgresReader } = await import('./stores/postgres/reader.ts')
+  return await postgresReader(database.url, database.schema)
+}
