@@ -13,8 +13,9 @@ export default defineConfig({
     maxWorkers: 2, // tests start servers of their own: more workers would starve those
     watch: false,
     reporters: ['default'],
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    setupFiles: ['test/support/patience.ts'],
     projects: [
       {
         extends: true,

@@ -1,3 +1,4 @@
+import { sharedAbort } from '../lib/signal.ts'
 import { oneByOne } from '../lib/turn.ts'
 import { Work } from '../lib/work.ts'
 import { expire } from './asks.ts'
@@ -233,7 +234,7 @@ export class Worker {
   async #leg(thread: Thread, run: Run, lease: Lease): Promise<boolean> {
     const { clock, newId, crash, spool, leaving, closing, log, secrets } = this.#setup
     const { runId, legId } = run
-    const abort = new AbortController()
+    const abort = sharedAbort()
     const actor: Actor = { type: 'agent', id: run.agent }
     const { signal } = abort
     const leg: Leg = {
