@@ -10,6 +10,7 @@ export { type ErrorCode, errors, RuntimeError } from './core/errors.ts'
 export type { CallPart, Message, Part } from './core/messages.ts'
 export type { Model, ModelEvent, ModelRequest, ToolSpec } from './core/model.ts'
 export { defaultPolicy, type PolicyRule } from './core/policy.ts'
+export type { Arguments, Condition } from './core/predicates.ts'
 export {
   type Caller,
   createRuntime,
@@ -17,7 +18,15 @@ export {
   type RuntimeOptions,
 } from './core/runtime.ts'
 export type { Bus, Cache, Queue, Slots, Store } from './core/store.ts'
-export { defineTool, type JsonInput, OutcomeUnknown, type Tool, type ToolUse } from './core/tool.ts'
+export {
+  defineTool,
+  type JsonInput,
+  OutcomeUnknown,
+  type Preview,
+  type Risk,
+  type Tool,
+  type ToolUse,
+} from './core/tool.ts'
 export type { Guardrails } from './guardrails/guardrails.ts'
 export type { GuardRule } from './guardrails/rules.ts'
 export { anthropic } from './models/anthropic.ts'

@@ -1,5 +1,5 @@
 // The server under test: tools that leave a mark outside of it, and a model that does as it is told.
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineConfig, defineTool, RuntimeError, toolLoop } from '../../dist/index.js'
@@ -34,8 +34,15 @@ const tools = [
   counter('count_safe', { tool: { idempotent: true } }),
   counter('count_fails', { fails: true }),
   counter('count_long', { takes: 800, listens: true, tool: { timeout: 1_000 } }),
+  counter('count_known', { tool: { check: async () => known() } }),
   counter('count_deaf', { takes: 150 }),
 ]
+
+/** What the world says about it by now, if it says anything. */
+function known() {
+  const path = `${CRASH_OUTSIDE}.known`
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined
+}
 
 /** What the user's first word makes the model do: the calls of each step, then a text. */
 const scripts = {
@@ -48,6 +55,7 @@ const scripts = {
   broken: [['count_fails']],
   long: [['count_long']],
   deaf: [['count_deaf']],
+  known: [['count_known']],
 }
 
 /** Messages whose first attempt in this process was cut in the middle. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { toolLoop } from '../../src/agents/tool-loop/agent.ts'
 import type { PolicyRule } from '../../src/core/policy.ts'
 import type { Tool } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
@@ -227,6 +228,32 @@ describe('what was shown is what runs (I11)', () => {
     expect(said(now.model.requests[0]).at(-1)).toMatch(/The tool changed after/)
     await second.close()
     await data.remove()
+  })
+
+  test('an edit is of the tool of the agent that asks, not of another agent with such a tool', async () => {
+    const [mine, other] = [tools(), tools()]
+    const stranger = {
+      ...other.send,
+      schema: z.strictObject({ iban: z.string() }) as Tool['schema'],
+    }
+    const model = scriptedModel([[call('1', 'send', { to: 'ann', amount: 5 })], [text('Done.')]])
+    const agents = [
+      { agent: toolLoop({ name: 'payer' }), tools: [mine.send] },
+      { agent: toolLoop({ name: 'banker' }), tools: [stranger] },
+    ]
+    const server = await serve({ model, agents, builtIns: false })
+    const stream = await server.start('c', 'pay')
+    const { approval_id } = find(await stream.until('approval_required'), 'approval_required')
+    const interaction = stream.response.headers.get('x-interaction-id')!
+    const edit = {
+      approval_id,
+      approved: true,
+      remember: true,
+      edited_input: { to: 'bob', amount: 2 },
+    }
+    expect((await server.approve('c', interaction, edit)).status).toBe(200)
+    await stream.rest()
+    expect([mine.sent, other.sent]).toEqual([[{ to: 'bob', amount: 2 }], []])
   })
 
   test('a tool that changes between the answer and the call is not run', async () => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { mcpStage } from '../../../test/support/mcp.ts'
 import { temporaryDirectory } from '../../../test/support/server.ts'
 import { toolUse } from '../../../test/support/tool-use.ts'
-import { toolName } from './make-tool.ts'
+import { makeTool, toolName } from './make-tool.ts'
 import { openMcp } from './mcp.ts'
 import { schemaReader } from './schema.ts'
 import { checkServers, type McpServer } from './servers.ts'
@@ -27,6 +27,26 @@ test('names are those that all providers take, and differ where tools do', () =>
   const names = strange.map((tool) => toolName('files', tool))
   for (const name of names) expect(name).toMatch(/^files__[a-zA-Z0-9_-]{1,57}$/)
   expect(new Set(names).size).toBe(strange.length)
+})
+
+test('a server elsewhere is another one, whatever it is called; a new token is not', async () => {
+  const schema = await schemaReader()
+  const call = async () => ({ content: [] })
+  const made = (options: McpServer, annotations = {}) =>
+    makeTool({ name: 't', inputSchema: {}, annotations }, { server: 's', options, schema, call })
+  const servers: McpServer[] = [
+    { url: 'https://a.org/mcp' },
+    { url: 'https://b.org/mcp' },
+    { url: 'https://a.org/other' },
+    { command: 'x' },
+    { command: 'x', args: ['y'] },
+  ]
+  expect(new Set(servers.map((one) => made(one).origin)).size).toBe(servers.length)
+  const token = made({ url: 'https://a.org/mcp?token=2', headers: { a: 'b' } })
+  expect(token.origin).toBe(made(servers[0]!).origin)
+  expect(made({ command: 'x' }, { destructiveHint: false }).risk?.({}).level).toBe('high')
+  const trusted = made({ command: 'x', trust: true }, { destructiveHint: false })
+  expect(trusted.risk?.({}).level).toBe('medium')
 })
 
 test('schemas of any dialect are kept as they are, and checked by their own rules', async () => {
