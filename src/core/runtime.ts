@@ -23,6 +23,7 @@ import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import { Outbox, type OutboxOptions } from './outbox.ts'
+import { refusals } from './refusals.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
@@ -322,6 +323,8 @@ export function createRuntime(options: RuntimeOptions) {
         secrets.keep(thread, active, splitSecrets(answering.options).secrets)
       return { thread, settled: await settle(caller, thread, answering) }
     },
+
+    answers: refusals(log),
 
     /** What the caller may decide, across threads. */
     inbox: inbox({ store, bus, clock, every: sweepEvery, open: threads.warm, settle }),

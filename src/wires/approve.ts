@@ -18,6 +18,8 @@ export const decisionFields = {
   result: z.string().optional(),
   newLimit: z.number().int().min(0).max(1_000_000).optional(),
   newStatus: z.boolean().optional(),
+  /** Of the card that was decided on: what is asked must be the same. */
+  digest: z.string().max(200).optional(),
 }
 
 type Said = z.infer<z.ZodObject<typeof decisionFields>>

@@ -60,8 +60,13 @@ export function approvalsWire(runtime: Runtime, heartbeats: Heartbeats): Route[]
       async handle({ params, body, caller, request }) {
         const key = keyOf(request, ['decide', params.id, body])
         const said = { ...decisionOn(params.id, body), ...key }
-        const { record, mine } = await runtime.inbox.decide(caller, said)
-        return json(decided(record, mine))
+        try {
+          const { record, mine } = await runtime.inbox.decide(caller, said)
+          return json(decided(record, mine))
+        } catch (error) {
+          runtime.answers.refused(caller, { ask: params.id }, error)
+          throw error
+        }
       },
     }),
   ]
