@@ -8,6 +8,7 @@ import { callMeter } from './core/meter.ts'
 import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
 import type { Tool } from './core/tool.ts'
+import type { Log } from './core/worker.ts'
 import { openGuard } from './guardrails/guardrails.ts'
 import type { Clock } from './lib/clock.ts'
 import { systemClock } from './lib/clock.ts'
@@ -39,8 +40,12 @@ import { Heartbeats } from './wires/sse.ts'
 import { workflowWire } from './wires/workflow/wire.ts'
 
 /** Picks one of each part: the only file that knows everyone. */
-export async function compose(config: Config, settings: Settings = {}, clock: Clock = systemClock) {
-  const log = pino({ level: config.logLevel })
+export async function compose(
+  config: Config,
+  settings: Settings = {},
+  clock: Clock = systemClock,
+  log: Log = pino({ level: config.logLevel }),
+) {
   const crash = crashAt(config.crash)
   let mcp: Mcp | undefined
   // First: what is missing is told before anything is opened.

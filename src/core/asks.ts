@@ -19,6 +19,8 @@ export interface Decision {
   /** Approve or reject; for an effect in doubt, run it or skip it. */
   approved?: boolean
   reason?: string
+  /** The digest of what was decided on, where the person's page says it: no other than the ask's. */
+  digest?: string
   /** Other arguments to run with. */
   input?: unknown
   /** Allow further calls of this tool too: for the rest of the chat, or for some minutes. */
@@ -179,6 +181,7 @@ function goOn(
 function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: Named): Answer {
   const { ask } = record
   const { askId } = ask
+  if (said.digest !== undefined && said.digest !== ask.digest) throw new RuntimeError('ask_differs')
   const more = {
     ...(said.reason !== undefined && { reason: said.reason }),
     ...(said.messageId !== undefined && { messageId: said.messageId }),

@@ -46,6 +46,7 @@ export const errors = {
   thread_busy: row('state', 409, true, 'The chat is busy with another interaction.'),
   thread_waiting: row('state', 409, false, 'The chat waits for an answer first.'),
   ask_settled: row('state', 400, false, 'This approval was already decided.'),
+  ask_differs: row('state', 409, false, 'What was decided is not what is asked. Look at it again.'),
   result_unknown: row('state', 409, false, 'No such call was made on this thread.'),
   interrupt_unknown: row('state', 404, false, 'There is no such interrupt on this thread.'),
   interrupt_expired: row('state', 409, false, 'This question was not answered in time.'),

@@ -33,6 +33,7 @@ import type { Message } from './messages.ts'
 import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
 import { Outbox, type OutboxOptions } from './outbox.ts'
 import { judge } from './policy.ts'
+import { refusals } from './refusals.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
@@ -410,6 +411,8 @@ export function createRuntime(options: RuntimeOptions) {
       ringHere(thread)
       return governorReport(thread.state, setups.get(thread.state.agent))
     },
+    answers: refusals(log),
+
     /** What the caller may decide, across threads. */
     inbox: inbox({ store, bus, clock, every: sweepEvery, open: threads.warm, settle }),
 

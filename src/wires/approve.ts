@@ -27,6 +27,8 @@ export const decisionFields = {
   newTokenLimit: budgetLimits.tokens.nullable().optional(),
   newMoneyLimit: budgetLimits.money.nullable().optional(),
   option: z.enum(budgetOptions).optional(),
+  /** Of the card that was decided on: what is asked must be the same. */
+  digest: z.string().max(200).optional(),
 }
 
 /** Any of these is a decision about a budget, and about nothing else. */

@@ -21,6 +21,7 @@ const shapes = {
     approved: maybe(z.boolean()),
     answer: maybe(z.string()),
     editedArgs: maybe(z.record(z.string(), z.unknown())),
+    digest: maybe(z.string()),
     reason: maybe(z.string()),
     remember: maybe(rememberSchema),
     stop: maybe(z.boolean()),
@@ -79,8 +80,8 @@ export function decisionFrom(ask: Ask, payload: unknown, named: string): Decisio
 
 const fields = [
   ...(['approved', 'reason', 'input', 'remember', 'stop'] as const),
-  ...(['value', 'outcome', 'newLimit', 'newStatus'] as const),
   ...(['newTokenLimit', 'newMoneyLimit', 'option'] as const),
+  ...(['value', 'outcome', 'newLimit', 'newStatus', 'digest'] as const),
 ]
 
 /** Only what a decision is made of, and only what was said. */

@@ -1,10 +1,10 @@
 /** One AG-UI request to the first agent, and all events of its answer. */
 // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON, looked into by assertions
-export async function agui(url: string, body: object): Promise<any[]> {
+export async function agui(url: string, body: object, more: object = {}): Promise<any[]> {
   const given = { threadId: 'c', runId: 'r', messages: [], tools: [], context: [], state: {} }
   const response = await fetch(`${url}/copilotkit/agent/default/run`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+    headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...more },
     body: JSON.stringify({ ...given, forwardedProps: {}, ...body }),
   })
   const lines = (await response.text()).split('\n').filter((line) => line.startsWith('data:'))

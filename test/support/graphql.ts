@@ -8,7 +8,13 @@ const query = `mutation generate($data: GenerateCopilotResponseInput!) {
 }`
 
 /** One GraphQL request that says something, and its whole answer. */
-export async function generate(url: string, id: string, content: string, more: object = {}) {
+export async function generate(
+  url: string,
+  id: string,
+  content: string,
+  more: object = {},
+  headers = {},
+) {
   const at = { id, createdAt: new Date(0).toISOString() }
   const data = {
     ...{ threadId: 'c', metadata: { requestType: 'Chat' }, frontend: { actions: [] } },
@@ -17,7 +23,7 @@ export async function generate(url: string, id: string, content: string, more: o
   }
   const response = await fetch(`${url}/copilotkit`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
     body: JSON.stringify({ query, variables: { data } }),
   })
   // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON, looked into by assertions

@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { compose } from '../../src/compose.ts'
 import { readConfig } from '../../src/config.ts'
+import type { Log } from '../../src/core/worker.ts'
 import { sha256 } from '../../src/lib/canonical.ts'
 import type { Clock } from '../../src/lib/clock.ts'
 import type { Settings } from '../../src/settings.ts'
@@ -25,6 +26,7 @@ export interface ServeOptions {
   clock?: Clock
   /** A directory that outlives this server. */
   data?: string
+  log?: Log
 }
 
 /** The whole server in this process on a port of its own, closed and checked when the test ends. */
@@ -41,7 +43,7 @@ export async function serve(settings: Settings = {}, options: ServeOptions = {})
     ...(await databaseFor(data)),
     ...options.env,
   })
-  const server = await compose(config, settings, options.clock)
+  const server = await compose(config, settings, options.clock, options.log)
   const port = await server.listen()
   const url = `http://127.0.0.1:${port}`
   let closed: Promise<void> | undefined

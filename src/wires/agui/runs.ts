@@ -2,6 +2,7 @@ import { RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
 import { type Message, textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
+import { isSettled, type Meant } from '../../core/refusals.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { type AskRecord, emptyState, ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
@@ -54,6 +55,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     try {
       return await take(one)
     } catch (error) {
+      const meant = meantBy(input)
+      if (meant.ask !== undefined) runtime.answers.refused(caller, meant, error)
       if (!(error instanceof RuntimeError && inStream.has(error.code))) throw error
       if (error.field?.startsWith('body.')) throw error // a body that cannot be read at all
       return refuse(one, error)
@@ -68,8 +71,12 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const news = reconcile(state, clientList(input, state))
     if (news.forged.length > 0) throw forged(news.forged[0]!)
     const { decisions, settled } = answersIn(state, input, news, to.tools)
+    const meant = meantBy(input)
+    if (decisions.length === 0 && isSettled(state, meant.ask)) runtime.answers.late(caller, meant)
     const says = news.said.length > 0 || news.again !== undefined
     if (says && decisions.every(({ askId }) => isCall(state, askId))) return await say(one, news)
+    if (!thread && meant.ask !== undefined)
+      runtime.answers.refused(caller, meant, forged(meant.ask))
     if (!thread) return one.reply.once(emptyRun(to))
     // What was refused stays in the client's list, and comes along with its answers.
     const saysNew = () => says && news.said.some(({ id }) => !state.refused.has(id))
@@ -181,12 +188,21 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
   }
 }
 
+/** What a request is sent to answer, by a resume or by the result that it ends in; it may be nothing. */
+function meantBy({ threadId: thread, resume, messages }: RunInput): Meant {
+  const { role, toolCallId } = Object(messages?.at(-1)) as { role?: unknown; toolCallId?: unknown }
+  const ask = resume?.[0]?.interruptId ?? (role === 'tool' ? toolCallId : undefined)
+  return { thread, ...(typeof ask === 'string' && { ask }) }
+}
+
 /** Errors that the protocol tells inside the stream; the others are HTTP statuses. */
 const inStream = new Set<string>([
   'result_unknown',
   'interrupt_unknown',
   'interrupt_uncovered',
   'interrupt_expired',
+  'not_yours_to_decide',
+  'ask_differs',
   'thread_waiting',
   'invalid_request',
   'guardrail',

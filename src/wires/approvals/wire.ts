@@ -59,10 +59,15 @@ export function approvalsWire(runtime: Runtime, heartbeats: Heartbeats): Route[]
       responses: shapes.decideResponses,
       async handle({ params, body, caller, request }) {
         const key = keyOf(request, ['decide', params.id, body])
-        const asked = await runtime.inbox.read(caller, params.id)
-        const said = { ...decisionOn(asked.record.ask, body), ...key }
-        const { record, mine } = await runtime.inbox.decide(caller, said)
-        return json(decided(record, mine))
+        try {
+          const asked = await runtime.inbox.read(caller, params.id)
+          const said = { ...decisionOn(asked.record.ask, body), ...key }
+          const { record, mine } = await runtime.inbox.decide(caller, said)
+          return json(decided(record, mine))
+        } catch (error) {
+          runtime.answers.refused(caller, { ask: params.id }, error)
+          throw error
+        }
       },
     }),
   ]

@@ -134,15 +134,21 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       headers: { 'Idempotency-Key': 'The same key again gets the first response again' },
       responses: shapes.approveResponses,
       async handle({ params, body, caller, request }) {
-        const { state, run } = await find(caller, params.chat_id, params.interaction_id)
-        const { approval_id, ...said } = body
-        if (!run.askIds.includes(approval_id)) throw new RuntimeError('ask_not_found')
-        const { key } = keyOf(request, ['approve', params, body])
-        const decisions = [decisionOn(state.asks.get(approval_id)!.ask, said)]
-        const answering = { decisions, ...headerOptions(request), ...(key && { key }) }
-        const { settled } = await runtime.answer(caller, params.chat_id, answering)
-        const again = key !== undefined && state.keys.get(key.key)?.ref === `ask:${approval_id}`
-        return json(decided(state.asks.get(approval_id)!, settled.has(approval_id) || again))
+        try {
+          const { state, run } = await find(caller, params.chat_id, params.interaction_id)
+          const { approval_id, ...said } = body
+          if (!run.askIds.includes(approval_id)) throw new RuntimeError('ask_not_found')
+          const { key } = keyOf(request, ['approve', params, body])
+          const decisions = [decisionOn(state.asks.get(approval_id)!.ask, said)]
+          const answering = { decisions, ...headerOptions(request), ...(key && { key }) }
+          const { settled } = await runtime.answer(caller, params.chat_id, answering)
+          const again = key !== undefined && state.keys.get(key.key)?.ref === `ask:${approval_id}`
+          return json(decided(state.asks.get(approval_id)!, settled.has(approval_id) || again))
+        } catch (error) {
+          const meant = { thread: params.chat_id, ask: body.approval_id }
+          runtime.answers.refused(caller, meant, error)
+          throw error
+        }
       },
     }),
     route({

@@ -4,6 +4,7 @@ import { RuntimeError } from '../../core/errors.ts'
 import { textOf } from '../../core/messages.ts'
 import type { Reconciled } from '../../core/reconcile.ts'
 import type { AskRecord, ThreadState } from '../../core/state.ts'
+import { digestOf } from '../../lib/canonical.ts'
 import { decisionFrom } from '../decisions.ts'
 import { interruptValue } from './interrupts.ts'
 import type { GenerateInput, MetaEventInput } from './shapes.ts'
@@ -30,6 +31,7 @@ export function answersIn(
     if (!meta.response) continue // shown, and not answered
     const record = askedBy(state, meta)
     if (!record) throw unknown(i)
+    if (showsOther(record.ask, meta)) throw new RuntimeError('ask_differs')
     if (record.answer) continue // clients may send what they answered again, with the next message
     const named = `metaEvents.${i}.response`
     const decision = decisionFrom(record.ask, spoken(record.ask, meta.response), named)
@@ -55,6 +57,19 @@ function isValueOf(ask: Ask, value: string): boolean {
   if (!parsed || !known) return false
   if (ask.kind !== 'input') return parsed.askId === ask.askId
   return JSON.stringify(parsed) === JSON.stringify(known)
+}
+
+/** The question that a value names, if it names one; else the value is its name. */
+export function nameIn(value: string): string {
+  const { askId } = Object(parse(value)) as { askId?: unknown }
+  return typeof askId === 'string' ? askId : value
+}
+
+/** The right question, with other arguments than were shown. */
+function showsOther({ kind, input }: Ask, { value }: MetaEventInput): boolean {
+  const shown = parse(value)
+  if (kind === 'input' || typeof shown !== 'object' || shown === null) return false
+  return 'input' in shown && digestOf(shown.input) !== digestOf(input)
 }
 
 /** What the hooks' `resolve` is given is often a word, or a bare truth. */

@@ -4,13 +4,14 @@ import { cursorAt } from '../../core/follow.ts'
 import type { ClientRules } from '../../core/guard.ts'
 import { textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
+import { isSettled, type Meant } from '../../core/refusals.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
 import { waitsInside } from '../asks.ts'
 import { clientId } from '../http.ts'
-import { answersIn } from './answers.ts'
+import { answersIn, nameIn } from './answers.ts'
 import type { Generated } from './events.ts'
 import { failedStatus } from './failures.ts'
 import { offered, optionsFrom, ownState, stateFrom } from './input.ts'
@@ -66,7 +67,12 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const given = data.threadId ?? data.agentSession?.threadId ?? runtime.newId('thread')
     const threadId = idFrom(given, 'data.threadId')
     const said: Said = { ...asked, agent: agent.name, threadId, data, properties }
-    if (!isOnce(data)) return await take(said).catch((error: unknown) => refused(said, error))
+    if (!isOnce(data))
+      return await take(said).catch((error: unknown) => {
+        const meant = meantBy(data, threadId)
+        if (meant.ask !== undefined) runtime.answers.refused(asked.caller, meant, error)
+        return refused(said, error)
+      })
     return answered(said, null, (signal) => once(runtime, asked.caller, agent.name, data, signal))
   }
 
@@ -81,8 +87,12 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     if (forged !== undefined) throw unknownResult(forged)
     const to = listenerOf(one)
     const decisions = answersIn(state, data, news)
+    const meant = meantBy(data, threadId)
+    if (decisions.length === 0 && isSettled(state, meant.ask)) runtime.answers.late(caller, meant)
     const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
     if (news.said.length > 0 && onlyCalls && !isBlocked(state, to)) return await say(one, news, to)
+    if (!thread && meant.ask !== undefined)
+      runtime.answers.refused(caller, meant, unknownResult(meant.ask))
     if (!thread) return nothing(one, to)
     if (decisions.length === 0) return await join(one, thread, to)
     const from = { seq: state.seq, shared: state.states.get(agent) }
@@ -230,6 +240,14 @@ function rulesOf({ cloud }: GenerateInput): ClientRules | undefined {
   const { allowList: allow = [], denyList: deny = [] } =
     cloud?.guardrails?.inputValidationRules ?? {}
   return allow.length + deny.length > 0 ? { allow, deny } : undefined
+}
+
+/** What a request is sent to answer, by a meta event or by the result that it ends in; it may be nothing. */
+function meantBy({ messages, metaEvents }: GenerateInput, thread: string): Meant {
+  const value = metaEvents?.find(({ response }) => response)?.value
+  const ask =
+    value === undefined ? messages.at(-1)?.resultMessage?.actionExecutionId : nameIn(value)
+  return { thread, ...(ask !== undefined && { ask }) }
 }
 
 const isCall = (state: ThreadState, askId: string): boolean =>

@@ -1,0 +1,137 @@
+import pg from 'pg'
+import type { AskQuery, NewEntry, Store } from '../src/core/store.ts'
+import { systemClock } from '../src/lib/clock.ts'
+import { fileStore } from '../src/stores/file/store.ts'
+import { postgresStore } from '../src/stores/postgres/store.ts'
+import { startPostgres } from '../test/support/postgres.ts'
+import { median, ms, quantile, quickest, table, withDirectory } from './support.ts'
+
+const sizes = [1_000, 100_000]
+const rounds = 200
+/** One approver of all, and an owner of one in a hundred. */
+const approver = { user: 'carl', roles: ['user', 'approver'] }
+const owner = { user: 'owner7', roles: ['user'] }
+
+/** One page of the inbox (GET /approvals?limit=50), with few and with many questions open. */
+export async function inbox(): Promise<void> {
+  const rows: string[][] = []
+  for (const size of sizes)
+    await withDirectory(async (directory) => {
+      const fs = { sync: async () => {} } // how soon they are written is not the question
+      const store = await fileStore({ directory, clock: systemClock, fs })
+      await fill(store, size)
+      rows.push(...(await measure('files', size, store, () => 0)))
+      await store.close()
+    }, quickest)
+  const queries = counted()
+  for (const size of sizes) {
+    const server = await startPostgres('fsync = off')
+    try {
+      const store = await postgresStore({ url: server.url })
+      await fillPostgres(server.url, size)
+      rows.push(...(await measure('Postgres', size, store, queries)))
+      await store.close()
+    } finally {
+      await server.stop()
+    }
+  }
+  table(
+    '12. The inbox: one page of 50, the most urgent first',
+    [['', 'open', 'page', 'p50', 'p99', 'queries per page'], ...rows],
+    [
+      'Files: from the index in memory, nothing is read. After a change: a question raised before each page.',
+    ],
+  )
+}
+
+async function measure(label: string, size: number, store: Store, queries: () => number) {
+  const base = { tenant: 'acme', state: 'pending', limit: 50 } as const
+  const deadline = size - 25
+  const late = Buffer.from(JSON.stringify(['soonest', deadline, '', ''])).toString('base64url')
+  const asked: [string, AskQuery, before?: (n: number) => Promise<unknown>][] = [
+    ['first, of an approver', { ...base, decider: approver }],
+    ['last, of an approver', { ...base, decider: approver, cursor: late }],
+    ['first, of an owner', { ...base, decider: owner }],
+    ['first, one tool in fifty', { ...base, decider: approver, tool: 'tool7' }],
+    ['first, after a change', { ...base, decider: approver }, (n) => raise(store, size + n)],
+  ]
+  const rows: string[][] = []
+  for (const [name, query, before] of asked) {
+    const took: number[] = []
+    let made = 0
+    for (let n = 0; n < rounds; n++) {
+      await before?.(n)
+      const since = performance.now()
+      const first = queries()
+      const page = await store.asks(query)
+      took.push(performance.now() - since)
+      made += queries() - first
+      if (page.rows.length === 0) throw new Error('the page is empty')
+    }
+    const times = [ms(median(took)), ms(quantile(took, 0.99))]
+    rows.push([label, size.toLocaleString('en'), name, ...times, String(made / rounds)])
+  }
+  return rows
+}
+
+async function fill(store: Store, size: number): Promise<void> {
+  for (let from = 0; from < size; from += 1_000)
+    await Promise.all(
+      Array.from({ length: Math.min(1_000, size - from) }, (_, n) => raise(store, from + n)),
+    )
+}
+
+/** A thread that waits. */
+async function raise(store: Store, n: number): Promise<void> {
+  const threadId = `t${n}`
+  const names = { tenant: 'acme', owner: `owner${n % 100}`, clientId: threadId, agent: 'default' }
+  const base = { v: 1, threadId, tx: 'tx', at: 0, fence: 0, digest: '', body: '{}' } as const
+  const actor = { type: 'user', id: 'owner' } as const
+  const times = { title: null, createdAt: 0, updatedAt: 0 }
+  const thread = {
+    ...names,
+    threadId,
+    ...times,
+    archived: false,
+    status: 'waiting',
+    leg: null,
+  } as const
+  const open = {
+    state: 'pending',
+    raisedAt: 0,
+    deadline: n,
+    settledAt: null,
+    decidedBy: null,
+  } as const
+  const about = { kind: 'approval', title: 'Run it?', tool: `tool${n % 50}` } as const
+  const audience = ['owner', 'approver']
+  const ask = { askId: `a${n}`, threadId, ...names, runId: 'r', ...about, audience, ...open }
+  const entries: NewEntry[] = [
+    { ...base, id: `e${n}`, kind: 'thread.created', actor, marks: { thread } },
+    { ...base, id: `f${n}`, kind: 'ask.raised', actor, marks: { ask } },
+  ]
+  await store.append(threadId, entries, {})
+}
+
+async function fillPostgres(url: string, size: number): Promise<void> {
+  const client = new pg.Client(`${url}?options=-csearch_path%3Dhandrail`)
+  await client.connect()
+  await client.query(`INSERT INTO threads SELECT 't' || n, 'acme', 'owner' || n % 100, 't' || n, 'default',
+    NULL, 0, 0, false, 'waiting', NULL, 1, NULL FROM generate_series(0, ${size - 1}) n`)
+  await client.query(`INSERT INTO asks (thread_id, ask_id, tenant, owner, run_id, kind, title, tool, audience,
+    state, raised_at, deadline) SELECT 't' || n, 'a' || n, 'acme', 'owner' || n % 100, 'r', 'approval', 'Run it?',
+    'tool' || n % 50, '{owner,approver}', 'pending', 0, n FROM generate_series(0, ${size - 1}) n`)
+  await client.query('ANALYZE')
+  await client.end()
+}
+
+/** How many queries this process has sent. */
+function counted(): () => number {
+  let count = 0
+  const { query } = pg.Client.prototype
+  pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
+    count++
+    return Reflect.apply(query, this, given)
+  } as typeof query
+  return () => count
+}
