@@ -30,7 +30,7 @@ function stage(meanwhile: (entries: readonly NewEntry[]) => Promise<void>, drop?
   const seen: Store = Object.assign(Object.create(shared), {
     append: async (...given: Parameters<Store['append']>) => {
       await meanwhile(given[1])
-      for (const { marks } of drop === undefined ? [] : given[1]) delete marks?.facts?.[drop]
+      if (drop !== undefined) for (const { marks } of given[1]) delete marks?.facts?.[drop]
       return await shared.append(...given)
     },
   })
