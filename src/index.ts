@@ -3,8 +3,17 @@ export { type ToolLoopOptions, toolLoop } from './agents/tool-loop/agent.ts'
 export { localBus } from './bus/local/bus.ts'
 export { compose } from './compose.ts'
 export { type Config, readConfig } from './config.ts'
-export type { Agent, AgentContext, AgentEvent, Piece, Question } from './core/agent.ts'
-export type { AgentEntry } from './core/agent-setups.ts'
+export type {
+  Agent,
+  AgentContext,
+  AgentEvent,
+  Piece,
+  Question,
+  RemoteCall,
+  RemoteOutcome,
+  RemoteUse,
+} from './core/agent.ts'
+export type { AgentEntry, AgentGovernor, StartingBudget } from './core/agent-setups.ts'
 export type { Answer, Ask, Known, RunOptions } from './core/entries.ts'
 export { type ErrorCode, errors, RuntimeError } from './core/errors.ts'
 export type { CallPart, Message, Part } from './core/messages.ts'

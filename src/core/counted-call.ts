@@ -5,7 +5,7 @@ import { effectKey } from './effects.ts'
 import { type Actor, type Draft, draft, type Usage } from './entries.ts'
 import { failureOf, isRuntimeError, RuntimeError, toRuntimeError } from './errors.ts'
 import { GovernorWatch } from './governor.ts'
-import type { Model, ModelEvent, ModelRequest } from './model.ts'
+import { type Model, type ModelEvent, type ModelRequest, withMaxOutput } from './model.ts'
 import type { CallRules } from './model-calls.ts'
 import { isLost, type Thread } from './thread.ts'
 import { priced } from './usage.ts'
@@ -31,13 +31,13 @@ export async function countedCall(
   rules: CallRules,
   newId: NewId,
 ): Promise<AsyncGenerator<ModelEvent, void, undefined>> {
-  const { model, request, actor, first } = call
+  const { model, actor, first } = call
+  const request = withMaxOutput(call.request, rules.maxOutput[model.name])
   const { effectId, key } = effectKey(thread.threadId, newId('call'), 'alone', 0)
   const about = { effectId, effect: 'model' as const, name: model.name }
   const digest = digestOf(request)
   const price = rules.prices[model.name]
-  const most = request.parameters?.maxOutputTokens ?? rules.maxOutput[model.name]
-  const need = needOf(requestTokens(request), most, price)
+  const need = needOf(requestTokens(request), request.parameters?.maxOutputTokens, price)
   const watch = new GovernorWatch(thread)
   for (let counted = false; !counted; ) {
     const before = first()
@@ -56,7 +56,7 @@ export async function countedCall(
       await watch.again(error)
     }
   }
-  return made(thread, call, about, rules)
+  return made(thread, { ...call, request }, about, rules)
 }
 
 type About = { effectId: string; effect: 'model'; name: string }

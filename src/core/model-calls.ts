@@ -11,7 +11,7 @@ import { reserve } from './governor.ts'
 import { validHistory } from './history.ts'
 import { isStop, LegStop, mayHandOver } from './leg.ts'
 import type { Message } from './messages.ts'
-import type { Model, ModelRequest, ModelUse } from './model.ts'
+import { type Model, type ModelRequest, type ModelUse, withMaxOutput } from './model.ts'
 import type { Pass, Providers } from './providers.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
 import type { EffectRecord } from './state.ts'
@@ -84,7 +84,7 @@ export function modelCaller(setup: AgentSetup, bench: Bench) {
         const value = { model: model.name, code: failure.code, message: failure.message }
         channel.write(draft('event', { name: 'fallback', value }))
       }
-      const limited = withLimit(request, rules.maxOutput[model.name])
+      const limited = withMaxOutput(request, rules.maxOutput[model.name])
       const fitting = new Fitting(model, limited, rules.windows, bench)
       for (let tries = 1; ; tries++) {
         const fit = fitting.request()
@@ -237,12 +237,6 @@ function earlierCalls({ leg }: Bench) {
       )
     return known ?? left.shift()
   }
-}
-
-function withLimit(request: ModelRequest, most: number | undefined): ModelRequest {
-  const { maxOutputTokens = Number.POSITIVE_INFINITY } = request.parameters ?? {}
-  if (most === undefined || maxOutputTokens <= most) return request
-  return { ...request, parameters: { ...request.parameters, maxOutputTokens: most } }
 }
 
 /** Tools stay known, for providers refuse a history with calls of tools that they were not told of. */

@@ -53,6 +53,13 @@ export interface ModelRequest {
   parameters?: ModelParameters
 }
 
+/** The same, told to write no more than this. */
+export function withMaxOutput(request: ModelRequest, most: number | undefined): ModelRequest {
+  const { maxOutputTokens = Number.POSITIVE_INFINITY } = request.parameters ?? {}
+  if (most === undefined || maxOutputTokens <= most) return request
+  return { ...request, parameters: { ...request.parameters, maxOutputTokens: most } }
+}
+
 export const parametersSchema = z.object({
   /** Another model of the same provider, where the operator lets clients choose. */
   model: z.string().optional(),

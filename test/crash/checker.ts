@@ -169,18 +169,22 @@ function checkEnds({ entries, state }: Thread, complain: Complain): void {
   }
 }
 
-/** I9: a call is covered when it is reserved. */
+/** I9: a call is covered when it is reserved; to sum up, a run may be granted one beyond its limit. */
 function checkBudget({ entries }: Thread, complain: Complain): void {
   let [on, limit, used] = [false, 0, 0]
+  let last: string | undefined
   for (const entry of entries) {
     if (entry.kind === 'governor.set') {
       const { isHitlEnabled, actionLimit, resetCounter } = entry.body
       on = isHitlEnabled ?? on
       limit = actionLimit ?? limit
       if (resetCounter) used = 0
+      last = entry.body.last
     }
     if (entry.kind !== 'effect.intended' || entry.body.effect !== 'model') continue
-    if (on && used >= limit) complain(`seq ${entry.seq}: call ${used + 1} of ${limit}`)
+    const granted = entry.body.last && last === entry.runId
+    if (granted) last = undefined
+    else if (on && used >= limit) complain(`seq ${entry.seq}: call ${used + 1} of ${limit}`)
     used++
   }
 }
