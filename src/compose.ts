@@ -30,6 +30,7 @@ import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
+import { auditRoute } from './wires/ops/audit.ts'
 import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
@@ -87,6 +88,7 @@ export async function compose(config: Config, settings: Settings = {}, clock: Cl
     ...workflowWire({ runtime, basePaths, version: version() }),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
+  routes.push(auditRoute(runtime))
   routes.push(metricsRoute(() => meter.text()))
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config

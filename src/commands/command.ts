@@ -52,9 +52,12 @@ async function using<T>(store: Whole, use: (store: Whole) => Promise<T>): Promis
 }
 
 type Options = NonNullable<ParseArgsConfig['options']>
+type Words<T extends Options> = ReturnType<
+  typeof parseArgs<{ args: string[]; options: T; allowPositionals: true }>
+>
 
 /** A command's own words; what is not one of them is told in a sentence. */
-export function words<const T extends Options>({ args }: Command, options: T) {
+export function words<const T extends Options>({ args }: Command, options: T): Words<T> {
   try {
     return parseArgs({ args, options, allowPositionals: true })
   } catch (error) {

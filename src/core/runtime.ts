@@ -14,6 +14,7 @@ import {
 import { type Answering, answer } from './asks.ts'
 import type { AuditKeys } from './audit.ts'
 import { eraseThread } from './audit-residue.ts'
+import { auditor } from './audit-watch.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
 import { type Actor, draft, type RunOptions } from './entries.ts'
@@ -105,6 +106,7 @@ export function createRuntime(options: RuntimeOptions) {
   const { audit } = options
   const around = { store, bus, clock, newId, crash, ...(audit && { audit }) }
   const threads = threadCache((threadId) => new Thread(threadId, around))
+  const verdictOf = auditor(store, audit)
   const leaving = sharedAbort()
   const closing = sharedAbort()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
@@ -379,6 +381,10 @@ export function createRuntime(options: RuntimeOptions) {
       if (!cache || threadId === undefined) return make((await open()).state)
       return await view({ store, cache, ttl }, threadId, open, make)
     },
+
+    /** Whether anything of the thread was changed since it was written. */
+    audit: async (caller: Caller, clientId: string) =>
+      await verdictOf(await upToDate(caller, clientId)),
 
     /** For files and inspectors: a thread by its key. */
     thread: (threadId: string) => threads.warm(threadId),

@@ -5,6 +5,7 @@ import { aguiWire } from '../../src/wires/agui/wire.ts'
 import { chatsWire } from '../../src/wires/chats/wire.ts'
 import { graphqlWire } from '../../src/wires/graphql/wire.ts'
 import type { Route } from '../../src/wires/http.ts'
+import { auditRoute } from '../../src/wires/ops/audit.ts'
 import { metricsRoute } from '../../src/wires/ops/metrics.ts'
 import { opsWire } from '../../src/wires/ops/wire.ts'
 import { Heartbeats } from '../../src/wires/sse.ts'
@@ -55,6 +56,7 @@ const table: Route[] = [
   }),
   ...opsWire({} as Runtime, () => [], '0'),
   metricsRoute(() => ''),
+  auditRoute({} as Runtime),
 ]
 
 const documentOf = async (url: string) =>
