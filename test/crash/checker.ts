@@ -1,5 +1,5 @@
 import { verifyResidue } from '../../src/core/audit-residue.ts'
-import { Verifier, verifyThread } from '../../src/core/audit-verify.ts'
+import { type Verdict, Verifier, verifyThread } from '../../src/core/audit-verify.ts'
 import type { Body, Known } from '../../src/core/entries.ts'
 import { read } from '../../src/core/entries.ts'
 import { fold } from '../../src/core/fold.ts'
@@ -19,6 +19,8 @@ export interface Thread {
   row: ThreadRow
   entries: Known[]
   state: ThreadState
+  /** What the audit says of it, where it was asked. */
+  verdict?: Verdict
 }
 
 export type Complain = (problem: string) => void
@@ -57,6 +59,8 @@ export function checkThreads(threads: Thread[], outside: string, told: Told): st
   const problems: string[] = []
   for (const thread of threads) {
     const complain: Complain = (problem) => problems.push(`${thread.threadId}: ${problem}`)
+    if (thread.verdict && thread.verdict.verdict !== 'ok')
+      complain(`the chain is ${JSON.stringify(thread.verdict)}`)
     checkRow(thread, complain)
     checkOrder(thread, complain)
     checkTransitions(thread, complain)
