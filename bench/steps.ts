@@ -12,29 +12,54 @@ export async function steps50(): Promise<void> {
   await withDirectory(async (directory) => {
     const server = await handrail(directory)
     const rows: string[][] = []
-    const run = async (chats: number, name: string, rounds: number) => {
-      const urls = Array.from({ length: chats }, (_, n) => `${server.url}/chats/${name}-${n}`)
-      const before = await server.usage()
-      const since = performance.now()
-      for (let n = 0; n < rounds; n++)
-        await Promise.all(urls.map((url) => play(`${url}/interactions`, `steps ${steps}`)))
-      const seconds = (performance.now() - since) / 1000
-      const after = await server.usage()
-      const all = chats * steps * rounds
-      const syncs = ((after.syncs - before.syncs) / all).toFixed(2)
-      return [`${Math.round(all / seconds)}`, syncs, us((after.cpu - before.cpu) / all)]
-    }
+    const run = runner(server)
     await run(chats, 'warm', 2)
     rows.push([`${chats} chats at once`, ...(await run(chats, 'many', 3))])
     await sleep(1_000) // the last of the fifty reach their files
     rows.push(['1 chat', ...(await run(1, 'one', 5))])
     await server.stop()
+    rows.push(...(await unlinked()))
     table(
       `2. Durable steps (a model call and an allowed tool call, no delay; ${steps} per run)`,
       [['', 'steps/s', 'fsyncs per step', 'CPU per step'], ...rows],
-      ['fsyncs: all of the process, those of journals and index too.'],
+      [
+        'fsyncs: all of the process, those of journals and index too.',
+        'Unlinked: HANDRAIL_AUDIT=off, without the chain that an audit verifies.',
+      ],
     )
     await appends(directory)
+  })
+}
+
+type Server = Awaited<ReturnType<typeof handrail>>
+
+/** Plays rounds of runs and gives steps per second, fsyncs and CPU. */
+function runner(server: Server) {
+  return async (chats: number, name: string, rounds: number): Promise<string[]> => {
+    const urls = Array.from({ length: chats }, (_, n) => `${server.url}/chats/${name}-${n}`)
+    const before = await server.usage()
+    const since = performance.now()
+    for (let n = 0; n < rounds; n++)
+      await Promise.all(urls.map((url) => play(`${url}/interactions`, `steps ${steps}`)))
+    const seconds = (performance.now() - since) / 1000
+    const after = await server.usage()
+    const all = chats * steps * rounds
+    const syncs = ((after.syncs - before.syncs) / all).toFixed(2)
+    return [`${Math.round(all / seconds)}`, syncs, us((after.cpu - before.cpu) / all)]
+  }
+}
+
+/** The same without links: what they cost is the difference. */
+async function unlinked(): Promise<string[][]> {
+  return await withDirectory(async (directory) => {
+    const server = await handrail(directory, { HANDRAIL_AUDIT: 'off' })
+    const run = runner(server)
+    await run(chats, 'warm', 2)
+    const rows = [[`${chats} chats, unlinked`, ...(await run(chats, 'many', 3))]]
+    await sleep(1_000)
+    rows.push(['1 chat, unlinked', ...(await run(1, 'one', 5))])
+    await server.stop()
+    return rows
   })
 }
 

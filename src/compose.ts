@@ -32,6 +32,7 @@ import { readable } from './wires/chats/readable.ts'
 import { chatsWire } from './wires/chats/wire.ts'
 import { graphqlWire } from './wires/graphql/wire.ts'
 import type { Route } from './wires/http.ts'
+import { auditRoute } from './wires/ops/audit.ts'
 import { governorRoutes } from './wires/ops/governor.ts'
 import { grantRoutes } from './wires/ops/grants.ts'
 import { metricsRoute } from './wires/ops/metrics.ts'
@@ -102,6 +103,7 @@ export async function compose(
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
   routes.push(...grantRoutes(runtime))
+  routes.push(auditRoute(runtime))
   routes.push(metricsRoute(() => meter.text()))
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config

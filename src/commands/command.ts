@@ -60,9 +60,12 @@ export function ageOf(text: string): number | undefined {
 }
 
 type Options = NonNullable<ParseArgsConfig['options']>
+type Words<T extends Options> = ReturnType<
+  typeof parseArgs<{ args: string[]; options: T; allowPositionals: true }>
+>
 
 /** A command's own words; what is not one of them is told in a sentence. */
-export function words<const T extends Options>({ args }: Command, options: T) {
+export function words<const T extends Options>({ args }: Command, options: T): Words<T> {
   try {
     return parseArgs({ args, options, allowPositionals: true })
   } catch (error) {

@@ -16,6 +16,7 @@ import {
 import { type Answering, answer, type Decider, type Named } from './asks.ts'
 import type { AuditKeys } from './audit.ts'
 import { eraseThread } from './audit-residue.ts'
+import { auditor } from './audit-watch.ts'
 import { governorReport, softLimits } from './budget-report.ts'
 import { type BudgetChange, setBudget } from './budget-set.ts'
 import { cancel } from './cancel.ts'
@@ -140,6 +141,7 @@ export function createRuntime(options: RuntimeOptions) {
     ...(audit && { audit }),
   }
   const threads = threadCache((threadId) => new Thread(threadId, around))
+  const verdictOf = auditor(store, audit)
   const leaving = sharedAbort()
   const closing = sharedAbort()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
@@ -507,6 +509,10 @@ export function createRuntime(options: RuntimeOptions) {
       if (!cache || threadId === undefined) return make((await open()).state)
       return await view({ store, cache, ttl }, threadId, open, make)
     },
+
+    /** Whether anything of the thread was changed since it was written. */
+    audit: async (caller: Caller, clientId: string) =>
+      await verdictOf(await upToDate(caller, clientId)),
 
     /** For files and inspectors: a thread by its key. */
     thread: (threadId: string) => threads.warm(threadId),

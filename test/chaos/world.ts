@@ -1,8 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { postgresStore } from '../../src/stores/postgres/store.ts'
+import { Verifier, verifyThread } from '../../src/core/audit-verify.ts'
+import { postgresReader } from '../../src/stores/postgres/reader.ts'
+import { defaultSchema, postgresStore } from '../../src/stores/postgres/store.ts'
 import { readThreads, type Thread } from '../crash/checker.ts'
 import type { Random } from '../crash/random.ts'
+import { keys } from '../support/chained.ts'
 import { chatsClient, type Send } from '../support/chats.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
@@ -40,6 +43,7 @@ export async function createWorld(count: number, env: Record<string, string>): P
     DATABASE_URL: postgres.url,
     REDIS_URL: redis.url,
     HANDRAIL_LEASE_MS: String(leaseMs),
+    HANDRAIL_AUDIT_KEY: keys[0].secret,
     CRASH_OUTSIDE: outside,
     ...env,
   }
@@ -62,9 +66,17 @@ export async function createWorld(count: number, env: Record<string, string>): P
 /** Every thread, read without any server. */
 export async function journalOf({ postgres }: World): Promise<Thread[]> {
   const store = await postgresStore({ url: postgres.url })
+  const reader = await postgresReader(postgres.url, defaultSchema)
   try {
-    return await readThreads(store)
+    const threads = await readThreads(store)
+    for (const thread of threads) {
+      const { threadId } = thread
+      const verifier = new Verifier(keys, threadId)
+      thread.verdict = await verifyThread(reader.entries(threadId), verifier)
+    }
+    return threads
   } finally {
+    await reader.close()
     await store.close()
   }
 }

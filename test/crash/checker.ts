@@ -1,3 +1,5 @@
+import { verifyResidue } from '../../src/core/audit-residue.ts'
+import { type Verdict, Verifier, verifyThread } from '../../src/core/audit-verify.ts'
 import type { Body, Known } from '../../src/core/entries.ts'
 import { read } from '../../src/core/entries.ts'
 import { fold } from '../../src/core/fold.ts'
@@ -5,6 +7,8 @@ import { validHistory } from '../../src/core/history.ts'
 import { ended, type Run, type ThreadState } from '../../src/core/state.ts'
 import type { Store, ThreadRow } from '../../src/core/store.ts'
 import { systemClock } from '../../src/lib/clock.ts'
+import { findAudit } from '../../src/open-audit.ts'
+import { fileReader } from '../../src/stores/file/reader.ts'
 import { fileStore } from '../../src/stores/file/store.ts'
 import { checkEffects } from './check-effects.ts'
 import { executions } from './outside.ts'
@@ -15,18 +19,39 @@ export interface Thread {
   row: ThreadRow
   entries: Known[]
   state: ThreadState
+  /** What the audit says of it, where it was asked. */
+  verdict?: Verdict
 }
 
 export type Complain = (problem: string) => void
 
 /** Reads the journal of a stopped server, and the outside's record, and nothing else. */
 export async function check(data: string, outside: string, told: Told): Promise<string[]> {
+  const chains = await checkChains(data)
   const store = await fileStore({ directory: data, clock: systemClock })
   try {
-    return checkThreads(await readThreads(store), outside, told)
+    return [...chains, ...checkThreads(await readThreads(store), outside, told)]
   } finally {
     await store.close()
   }
+}
+
+/** I12: every thread is linked from its first entry on, and what was erased says so. */
+async function checkChains(data: string): Promise<string[]> {
+  const problems: string[] = []
+  const keys = await findAudit({ audit: { on: true, secrets: [] }, database: undefined, data })
+  const reader = await fileReader(data)
+  for await (const threadId of reader.threadIds()) {
+    const entries = reader.entries(threadId)
+    const verdict = await verifyThread(entries, new Verifier(keys, threadId))
+    if (verdict.seq > 0 && (verdict.verdict !== 'ok' || verdict.since !== 1))
+      problems.push(`${threadId}: the chain is ${JSON.stringify(verdict)}`)
+  }
+  for await (const residue of reader.residues()) {
+    const verdict = verifyResidue(keys, residue)
+    if (verdict.verdict !== 'erased') problems.push(`a residue is ${JSON.stringify(verdict)}`)
+  }
+  return problems
 }
 
 /** The same, of threads that were read from any store. */
@@ -34,6 +59,8 @@ export function checkThreads(threads: Thread[], outside: string, told: Told): st
   const problems: string[] = []
   for (const thread of threads) {
     const complain: Complain = (problem) => problems.push(`${thread.threadId}: ${problem}`)
+    if (thread.verdict && thread.verdict.verdict !== 'ok')
+      complain(`the chain is ${JSON.stringify(thread.verdict)}`)
     checkRow(thread, complain)
     checkOrder(thread, complain)
     checkTransitions(thread, complain)

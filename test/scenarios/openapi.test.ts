@@ -6,6 +6,7 @@ import { approvalsWire } from '../../src/wires/approvals/wire.ts'
 import { chatsWire } from '../../src/wires/chats/wire.ts'
 import { graphqlWire } from '../../src/wires/graphql/wire.ts'
 import type { Route } from '../../src/wires/http.ts'
+import { auditRoute } from '../../src/wires/ops/audit.ts'
 import { governorRoutes } from '../../src/wires/ops/governor.ts'
 import { grantRoutes } from '../../src/wires/ops/grants.ts'
 import { metricsRoute } from '../../src/wires/ops/metrics.ts'
@@ -61,6 +62,7 @@ const table: Route[] = [
   ...grantRoutes({} as Runtime),
   metricsRoute(() => ''),
   ...governorRoutes({} as Runtime),
+  auditRoute({} as Runtime),
 ]
 
 const documentOf = async (url: string) =>

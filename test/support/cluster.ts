@@ -15,7 +15,9 @@ import { type Settings, toolsFrom } from '../../src/settings.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
 import { chatsWire } from '../../src/wires/chats/wire.ts'
 import { Heartbeats } from '../../src/wires/sse.ts'
+import { keys } from './chained.ts'
 import { chatsClient } from './chats.ts'
+import { checkChain } from './journal.ts'
 import { type RedisServer, startRedis } from './redis.ts'
 
 const silent = { info() {}, warn() {}, error() {} }
@@ -46,7 +48,7 @@ export async function cluster(
     const queue = await bullmqQueue(shared)
     const slots = await redisSlots({ ...shared, ...limits })
     const runtime = createRuntime({
-      ...{ store, bus, queue, slots, log: silent, serverId: `server${n}` },
+      ...{ store, bus, queue, slots, log: silent, serverId: `server${n}`, audit: keys },
       agents: [
         {
           agent: toolLoop({ name: 'assistant' }),
@@ -85,6 +87,9 @@ export async function cluster(
     servers,
     async close() {
       await Promise.all(servers.map((one) => one.close()))
+      const all = { tenant: 'default', owner: 'local', limit: 1_000 }
+      for (const { threadId } of (await store.threads(all)).rows)
+        await checkChain(store, keys, threadId)
       await redis.stop()
     },
   }

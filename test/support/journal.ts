@@ -1,4 +1,6 @@
 import { expect } from 'vitest'
+import type { AuditKeys } from '../../src/core/audit.ts'
+import { Verifier, verifyThread } from '../../src/core/audit-verify.ts'
 import { type Known, read } from '../../src/core/entries.ts'
 import type { Store } from '../../src/core/store.ts'
 
@@ -10,6 +12,16 @@ export async function journalOf(store: Store, threadId: string): Promise<Known[]
     if (page.length === 0) return entries
     entries.push(...page.map(read))
   }
+}
+
+/** I12: linked from the first entry on, and nothing changed since. */
+export async function checkChain(store: Store, keys: AuditKeys, threadId: string): Promise<void> {
+  const verifier = new Verifier(keys, threadId)
+  const entries = async function* () {
+    yield* await store.kept(threadId, { limit: 1e6 })
+  }
+  const { verdict, since, problems } = await verifyThread(entries(), verifier)
+  expect({ verdict, since, problems }).toEqual({ verdict: 'ok', since: 1, problems: [] })
 }
 
 /** What must hold of every journal, whatever the story was. */

@@ -4,9 +4,10 @@ import { readConfig } from '../../src/config.ts'
 import type { Log } from '../../src/core/worker.ts'
 import { sha256 } from '../../src/lib/canonical.ts'
 import type { Clock } from '../../src/lib/clock.ts'
+import { auditIfAny } from '../../src/open-audit.ts'
 import type { Settings } from '../../src/settings.ts'
 import { chatsClient } from './chats.ts'
-import { checkJournal, journalOf } from './journal.ts'
+import { checkChain, checkJournal, journalOf } from './journal.ts'
 import { type Postgres, startPostgres } from './postgres.ts'
 import { temporaryDirectory } from './server.ts'
 
@@ -49,8 +50,11 @@ export async function serve(settings: Settings = {}, options: ServeOptions = {})
   let closed: Promise<void> | undefined
   const close = () => {
     closed ??= (async () => {
-      for (const { threadId } of await everyThread(server.store))
+      const keys = await auditIfAny(config)
+      for (const { threadId } of await everyThread(server.store)) {
         checkJournal(await journalOf(server.store, threadId))
+        if (keys) await checkChain(server.store, keys, threadId)
+      }
       await server.close()
     })()
     return closed

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -6,8 +6,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { auditContract } from '../../../test/contracts/audit.contract.ts'
 import { create, keys, seat, story, transitions } from '../../../test/support/chained.ts'
 import { unsynced } from '../../../test/support/file-workshop.ts'
+import { eraseThread, verifyResidue } from '../../core/audit-residue.ts'
 import { Verifier, verifyThread } from '../../core/audit-verify.ts'
-import type { Kept } from '../../core/store.ts'
+import type { Kept, Residue } from '../../core/store.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { encodeEntry, prepare } from './entry-line.ts'
 import { fileReader } from './reader.ts'
@@ -64,6 +65,34 @@ test('finds any one byte that is another, whoever counted the sums', async () =>
     }),
     { numRuns: 200 },
   )
+})
+
+test('has the residue of a thread also when it is killed right after it was erased', async () => {
+  const { store, directory, dispose } = await open()
+  onTestFinished(dispose)
+  await story(store, 'a', 1)
+  await store.sync()
+  await eraseThread(store, keys, 'a', {}, 1)
+  const corpse = await mkdtemp(join(tmpdir(), 'handrail-'))
+  onTestFinished(() => rm(corpse, { recursive: true, force: true }))
+  const filter = (source: string) => !source.endsWith('.sock')
+  await cp(directory, corpse, { recursive: true, filter })
+
+  const verdicts = async (residues: AsyncIterable<Residue>) => {
+    const found = []
+    for await (const residue of residues) found.push(verifyResidue(keys, residue).verdict)
+    return found
+  }
+  const reader = await fileReader(corpse)
+  expect(await verdicts(reader.residues())).toEqual(['erased'])
+  const entries = []
+  for await (const kept of reader.entries('a')) entries.push(kept)
+  expect(entries).toEqual([])
+  const again = await fileStore({ directory: corpse, clock: systemClock, fs: unsynced })
+  expect(await verdicts(again.residues())).toEqual(['erased'])
+  await again.close()
+  expect(await readdir(join(corpse, 'erased'))).toHaveLength(1)
+  expect(await verdicts((await fileReader(corpse)).residues())).toEqual(['erased'])
 })
 
 test('reads beside a server that writes, from the log and from the journals', async () => {
