@@ -7,7 +7,7 @@ import { startPostgres } from '../test/support/postgres.ts'
 import { median, ms, quantile, quickest, table, withDirectory } from './support.ts'
 
 const sizes = [1_000, 100_000]
-const rounds = 200
+const rounds = 100
 /** One approver of all, and an owner of one in a hundred. */
 const approver = { user: 'carl', roles: ['user', 'approver'] }
 const owner = { user: 'owner7', roles: ['user'] }
@@ -74,53 +74,48 @@ async function measure(label: string, size: number, store: Store, queries: () =>
   return rows
 }
 
+const owners = 100
+
+/** A thread for each owner, with all that they were asked: how many threads there are does not matter here. */
 async function fill(store: Store, size: number): Promise<void> {
-  for (let from = 0; from < size; from += 1_000)
-    await Promise.all(
-      Array.from({ length: Math.min(1_000, size - from) }, (_, n) => raise(store, from + n)),
-    )
+  for (let of = 0; of < owners; of++) {
+    const asks = Array.from({ length: Math.ceil((size - of) / owners) }, (_, n) => of + n * owners)
+    const names = { tenant: 'acme', owner: `owner${of}`, clientId: 'c', agent: 'default' }
+    const times = { title: null, createdAt: 0, updatedAt: 0 }
+    const row = { ...names, threadId: `t${of}`, ...times, archived: false }
+    const created: NewEntry = {
+      ...entryOf(`t${of}`, `created${of}`),
+      marks: { thread: { ...row, status: 'waiting', leg: null } },
+    }
+    await store.append(`t${of}`, [{ ...created, kind: 'thread.created' }, ...asks.map(raised)], {})
+  }
 }
 
-/** A thread that waits. */
-async function raise(store: Store, n: number): Promise<void> {
-  const threadId = `t${n}`
-  const names = { tenant: 'acme', owner: `owner${n % 100}`, clientId: threadId, agent: 'default' }
-  const base = { v: 1, threadId, tx: 'tx', at: 0, fence: 0, digest: '', body: '{}' } as const
-  const actor = { type: 'user', id: 'owner' } as const
-  const times = { title: null, createdAt: 0, updatedAt: 0 }
-  const thread = {
-    ...names,
-    threadId,
-    ...times,
-    archived: false,
-    status: 'waiting',
-    leg: null,
-  } as const
-  const open = {
-    state: 'pending',
-    raisedAt: 0,
-    deadline: n,
-    settledAt: null,
-    decidedBy: null,
-  } as const
-  const about = { kind: 'approval', title: 'Run it?', tool: `tool${n % 50}` } as const
+const raise = (store: Store, n: number) => store.append(`t${n % owners}`, [raised(n)], {})
+
+function raised(n: number): NewEntry {
+  const threadId = `t${n % owners}`
+  const names = { tenant: 'acme', owner: `owner${n % owners}`, clientId: 'c', agent: 'default' }
+  const open = { state: 'pending', raisedAt: 0, deadline: n, settledAt: null } as const
+  const about = { kind: 'approval', title: 'Run it?', tool: `tool${n % 50}`, runId: 'r' } as const
   const audience = ['owner', 'approver']
-  const ask = { askId: `a${n}`, threadId, ...names, runId: 'r', ...about, audience, ...open }
-  const entries: NewEntry[] = [
-    { ...base, id: `e${n}`, kind: 'thread.created', actor, marks: { thread } },
-    { ...base, id: `f${n}`, kind: 'ask.raised', actor, marks: { ask } },
-  ]
-  await store.append(threadId, entries, {})
+  const ask = { askId: `a${n}`, threadId, ...names, ...about, audience, ...open, decidedBy: null }
+  return { ...entryOf(threadId, `a${n}`), kind: 'ask.raised', marks: { ask } }
 }
+
+const entryOf = (threadId: string, id: string): NewEntry => ({
+  ...{ v: 1, id, threadId, tx: 'tx', at: 0, fence: 0, digest: '', body: '{}', kind: 'event' },
+  actor: { type: 'user', id: 'owner' },
+})
 
 async function fillPostgres(url: string, size: number): Promise<void> {
   const client = new pg.Client(`${url}?options=-csearch_path%3Dhandrail`)
   await client.connect()
-  await client.query(`INSERT INTO threads SELECT 't' || n, 'acme', 'owner' || n % 100, 't' || n, 'default',
-    NULL, 0, 0, false, 'waiting', NULL, 1, NULL FROM generate_series(0, ${size - 1}) n`)
+  await client.query(`INSERT INTO threads SELECT 't' || n, 'acme', 'owner' || n, 'c', 'default',
+    NULL, 0, 0, false, 'waiting', NULL, 1, NULL FROM generate_series(0, ${owners - 1}) n`)
   await client.query(`INSERT INTO asks (thread_id, ask_id, tenant, owner, run_id, kind, title, tool, audience,
-    state, raised_at, deadline) SELECT 't' || n, 'a' || n, 'acme', 'owner' || n % 100, 'r', 'approval', 'Run it?',
-    'tool' || n % 50, '{owner,approver}', 'pending', 0, n FROM generate_series(0, ${size - 1}) n`)
+    state, raised_at, deadline) SELECT 't' || n % ${owners}, 'a' || n, 'acme', 'owner' || n % ${owners}, 'r', 'approval',
+    'Run it?', 'tool' || n % 50, '{owner,approver}', 'pending', 0, n FROM generate_series(0, ${size - 1}) n`)
   await client.query('ANALYZE')
   await client.end()
 }
