@@ -13,34 +13,30 @@ import {
   startingBudget,
   toolsOf,
 } from './agent-setups.ts'
-import { type Answering, answer, type Decider, type Named } from './asks.ts'
+import { asides } from './asides.ts'
 import type { AuditKeys } from './audit.ts'
 import { eraseThread } from './audit-residue.ts'
 import { auditor } from './audit-watch.ts'
-import { governorReport, softLimits } from './budget-report.ts'
-import { type BudgetChange, setBudget } from './budget-set.ts'
+import { softLimits } from './budget-report.ts'
+import { access, actorOf, type Caller, nameOf } from './callers.ts'
 import { cancel } from './cancel.ts'
 import type { Spool } from './channel.ts'
-import { type CountedCall, countedCall } from './counted-call.ts'
-import { type Actor, draft, type RunOptions } from './entries.ts'
+import { deciding } from './deciding.ts'
+import { draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { UnattendedRule } from './governor.ts'
-import { revoke } from './grants.ts'
 import type { ClientRules, Guard } from './guard.ts'
 import { idle } from './idle.ts'
-import { inbox } from './inbox.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
-import { type Model, type ModelEvent, type ModelRequest, refuseMedia } from './model.ts'
+import { refuseMedia } from './model.ts'
 import { Outbox, type OutboxOptions } from './outbox.ts'
-import { judge } from './policy.ts'
-import { refusals } from './refusals.ts'
 import { noteReturn } from './returned.ts'
 import { RunSecrets, splitSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus, ThreadState } from './state.ts'
-import type { Cache, ThreadName, ThreadRow } from './store.ts'
+import type { Cache, ThreadRow } from './store.ts'
 import {
   type Bus,
   gone,
@@ -52,9 +48,8 @@ import {
 } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
-import { isUserBudget, userBudget, userBudgetId } from './user-budget.ts'
+import { isUserBudget } from './user-budget.ts'
 import { view } from './view.ts'
-import { watched } from './watch.ts'
 import { type Log, Worker } from './worker.ts'
 
 export interface RuntimeOptions {
@@ -95,14 +90,6 @@ export interface RuntimeOptions {
   plainIds?: boolean
 }
 
-/** Who asks. Everything a caller reaches is looked up under its tenant and name. */
-export interface Caller {
-  tenant: string
-  user: string
-  roles: readonly string[]
-  wire: string
-}
-
 export interface StartRequest {
   messages: readonly Message[]
   imported?: readonly Message[]
@@ -117,6 +104,8 @@ export interface StartRequest {
   /** The client's own rules for what is said. */
   rules?: ClientRules
 }
+
+export type { Caller } from './callers.ts'
 
 export type Runtime = ReturnType<typeof createRuntime>
 
@@ -187,55 +176,12 @@ export function createRuntime(options: RuntimeOptions) {
     ring(threadId)
   }
 
-  const nameOf = ({ tenant, user }: Caller, clientId: string): ThreadName => ({
-    tenant,
-    owner: user,
-    clientId,
+  const { find, open, upToDate, withThread } = access({
+    store,
+    threads,
+    fresh: async (clientId) =>
+      options.plainIds ? await threads.warm(clientId) : new Thread(newId('thread'), around),
   })
-  const actorOf = ({ user, wire }: Caller): Actor => ({ type: 'user', id: user, wire })
-
-  /** The caller's thread, warm. Another user's id is simply not there (I10). */
-  async function find(caller: Caller, clientId: string): Promise<Thread | undefined> {
-    const threadId = await store.locate(nameOf(caller, clientId))
-    if (threadId === undefined) return undefined
-    const thread = await threads.warm(threadId)
-    if (store.shared) await thread.sync()
-    return thread
-  }
-
-  async function open(caller: Caller, clientId: string): Promise<Thread> {
-    const thread = await find(caller, clientId)
-    if (!thread) throw new RuntimeError('thread_not_found')
-    return thread
-  }
-
-  /** The thread to write to: the caller's, or one that its first entry will make. */
-  async function openOrNew(caller: Caller, clientId: string): Promise<Thread> {
-    const known = await find(caller, clientId)
-    if (known) return known
-    return options.plainIds ? await threads.warm(clientId) : new Thread(newId('thread'), around)
-  }
-
-  /** Two first messages may race to make the thread: the second finds it made. */
-  async function withThread<T>(
-    caller: Caller,
-    clientId: string,
-    write: (thread: Thread) => Promise<T>,
-  ): Promise<{ thread: Thread; result: T }> {
-    for (let attempt = 1; ; attempt++) {
-      const thread = await openOrNew(caller, clientId)
-      try {
-        const result = await write(thread)
-        threads.keep(thread)
-        return { thread, result }
-      } catch (error) {
-        const taken = isRuntimeError(error, 'thread_exists')
-        const erased = isRuntimeError(error, 'thread_not_found')
-        if (!(taken || erased) || attempt >= 5) throw error
-        if (erased) threads.drop(thread.threadId)
-      }
-    }
-  }
 
   /** The thread was erased: its readers leave, and its id may be another's. */
   function forget(thread: Thread): void {
@@ -248,75 +194,16 @@ export function createRuntime(options: RuntimeOptions) {
     return (setups.get(name) ?? missing(name)).agent.name
   }
 
-  /** One call of a model outside of any run: charged to the thread, or to the user's budget of the day. */
-  async function* aside(
-    caller: Caller,
-    thread: Thread | undefined,
-    agent: string,
-    call: Pick<CountedCall, 'model' | 'request' | 'signal'>,
-  ): AsyncGenerator<ModelEvent, void, undefined> {
-    const { userLimit } = options
-    const actor = actorOf(caller)
-    if (thread) {
-      yield* await countedCall(thread, { ...call, actor, first: () => [] }, rules, newId)
-    } else if (userLimit === undefined) yield* call.model.stream(call.request, call.signal)
-    else {
-      const clientId = userBudgetId(clock.now())
-      const about = { name: nameOf(caller, clientId), agent, limit: userLimit }
-      const { result } = await withThread(caller, clientId, async (own) => {
-        const first = () => userBudget(own.state, about)
-        return await countedCall(own, { ...call, actor, first }, rules, newId)
-      })
-      yield* result
-    }
-  }
-
-  /** What is asked outside of any run is judged, and leaves no trace but its cost. */
-  async function refuseInput(
-    caller: Caller,
-    thread: Thread | undefined,
-    agent: string,
-    message: Message,
-    before: readonly Message[],
-  ): Promise<void> {
-    const ask = async (model: Model, request: ModelRequest) => {
-      let text = ''
-      const call = { model, request, signal: closing.signal }
-      for await (const event of aside(caller, thread, agent, call))
-        if (event.type === 'text') text += event.text
-      return text
-    }
-    const denial = await options.guard?.input(message, { before: () => before, ask })
-    if (denial) throw new RuntimeError('guardrail', denial.reason)
-  }
-
-  async function upToDate(caller: Caller, clientId: string) {
-    const thread = await open(caller, clientId)
-    if (!store.shared) await thread.sync()
-    return thread
-  }
-
-  function deciderOn(person: Caller, thread: Thread): Decider {
-    const { runs, active } = thread.state
-    const asking = setups.get(runs.get(active ?? '')?.agent ?? '')?.toolbox
-    const { agent = '', policy = [] } = asking ?? {}
-    return {
-      thread,
-      tools: asking?.tools() ?? new Map(),
-      judge: (tool, input) => judge(policy, { tool, agent, input }),
-      now: clock.now(),
-      newId,
-      person,
-    }
-  }
-
-  async function settle(caller: Caller, thread: Thread, answering: Answering) {
-    const settled = await answer(deciderOn(caller, thread), answering, actorOf(caller))
-    ringHere(thread)
-    return settled
-  }
+  const { guard, userLimit } = options
+  const shared = { clock, newId, log, setups }
 
   const api = {
+    ...asides({ ...shared, find, withThread, rules, guard, userLimit, closing: closing.signal }),
+    ...deciding({
+      ...{ ...shared, upToDate, secrets, store, bus, ringHere },
+      warm: threads.warm,
+      every: sweepEvery,
+    }),
     clock,
     newId,
     closing: closing.signal,
@@ -381,47 +268,11 @@ export function createRuntime(options: RuntimeOptions) {
       return { thread, fresh: result }
     },
 
-    /** Settles asks of a run together. `settled`: those that these decisions settled. */
-    async answer(
-      caller: Caller,
-      clientId: string,
-      answering: Answering & { options?: RunOptions },
-    ) {
-      const thread = await upToDate(caller, clientId)
-      const { active } = thread.state
-      if (active !== null && answering.options)
-        secrets.keep(thread, active, splitSecrets(answering.options).secrets)
-      return { thread, settled: await settle(caller, thread, answering) }
-    },
-
     /** Limits in tokens and money that agents begin with and that their models cannot be held to. */
     softLimits: () =>
       options.agents.flatMap(({ agent }) =>
         softLimits(budgetOf(agent.name), setups.get(agent.name)!),
       ),
-
-    /** The budget of a thread, as it is now. */
-    async governor(caller: Caller, clientId: string) {
-      const { state } = await upToDate(caller, clientId)
-      return governorReport(state, setups.get(state.agent))
-    },
-
-    /** Sets it. Where the thread waits for more, this is the answer. */
-    async setGovernor(caller: Caller, clientId: string, change: BudgetChange, named: Named) {
-      const thread = await upToDate(caller, clientId)
-      await setBudget(deciderOn(caller, thread), change, named, actorOf(caller))
-      ringHere(thread)
-      return governorReport(thread.state, setups.get(thread.state.agent))
-    },
-    answers: refusals(log),
-
-    /** What the caller may decide, across threads. */
-    inbox: inbox({ store, bus, clock, every: sweepEvery, open: threads.warm, settle }),
-
-    /** Takes a grant of a thread back: from then on nothing begins by it. */
-    async revoke(caller: Caller, clientId: string, grantId: string): Promise<void> {
-      await revoke(await upToDate(caller, clientId), grantId, actorOf(caller))
-    },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
       const thread = await upToDate(caller, clientId)
@@ -473,32 +324,6 @@ export function createRuntime(options: RuntimeOptions) {
     ): Promise<Page<ThreadRow>> {
       const page = await store.threads({ tenant: caller.tenant, owner: caller.user, ...query })
       return { ...page, rows: page.rows.filter(({ clientId }) => !isUserBudget(clientId)) }
-    },
-
-    /**
-     * One call of an agent's model outside of any run; nothing of it is kept but its cost, which is the
-     * thread's where it is about one. Rejects with `budget_spent` at the limit.
-     */
-    async *complete(
-      caller: Caller,
-      { agent, clientId }: { agent: string; clientId?: string },
-      request: ModelRequest,
-      signal: AbortSignal,
-    ): AsyncGenerator<ModelEvent, void, undefined> {
-      const { model } = setups.get(agent) ?? missing(agent)
-      const thread = clientId === undefined ? undefined : await find(caller, clientId)
-      const last = request.messages.findLast(({ role }) => role === 'user')
-      if (last) await refuseInput(caller, thread, agent, last, request.messages)
-      const late = new AbortController()
-      const call = { model, request, signal: AbortSignal.any([signal, late.signal]) }
-      const events = aside(caller, thread, agent, call)
-      try {
-        yield* watched(events, rules.silence, clock, () => late.abort())
-      } catch (error) {
-        const known = signal.aborted || isRuntimeError(error, 'budget_spent')
-        if (!known) log.warn({ agent, err: error }, 'a call outside of runs failed')
-        throw error
-      }
     },
 
     /** What is made of the thread as it is now; a cache may hold it while nothing is added. */

@@ -4,6 +4,8 @@ import type { Thread } from './thread.ts'
 const mostThreads = 1_000
 const mostEntries = 200_000
 
+export type ThreadCache = ReturnType<typeof threadCache>
+
 /**
  * One `Thread` per key while anybody holds it, and the last ones used besides: two folds of one
  * thread in a process would not see each other's readers.
