@@ -5,7 +5,7 @@ import { ConfigError } from '../config.ts'
 import { loadSettings, policyOf, type Settings, toolsFrom } from '../settings.ts'
 import { builtInTools } from '../tools/index.ts'
 import { ageOf, type Command, counted } from './command.ts'
-import { eachPast } from './past.ts'
+import { withReader } from './reading.ts'
 import { nothing, type Otherwise, type Replayed, replay } from './replay.ts'
 
 /**
@@ -25,9 +25,11 @@ export async function policy(command: Command): Promise<number> {
     since: age === undefined ? 0 : Date.now() - age,
   }
   const found = nothing()
-  await eachPast(config, async (thread) => {
-    await replay(thread, given, found)
-    progress(`${found.threads} threads read`)
+  await withReader(config, async (reader) => {
+    for await (const threadId of reader.threadIds()) {
+      await replay(reader.entries(threadId), given, found)
+      progress(`${found.threads} threads read`)
+    }
   })
   const since = age === undefined ? undefined : new Date(given.since).toISOString()
   if (json) say(JSON.stringify({ since, ...found }))

@@ -1,8 +1,8 @@
 import { type Answer, type Ask, type Body, type Known, read } from '../core/entries.ts'
 import { defaultPolicy, judge, type PolicyRule } from '../core/policy.ts'
+import type { Kept } from '../core/store.ts'
 import type { Tool } from '../core/tool.ts'
 import { visible } from '../lib/visible.ts'
-import type { Past } from './past.ts'
 
 /** What the policy is replayed with: the rules, and what is known of tools by their names. */
 export interface Replaying {
@@ -63,12 +63,17 @@ const wanted = new Set([
 ])
 
 /** Adds one thread. Keeps no more of it than its open questions. */
-export async function replay(thread: Past, given: Replaying, into: Replayed): Promise<void> {
+export async function replay(
+  thread: AsyncIterable<Kept | undefined>,
+  given: Replaying,
+  into: Replayed,
+): Promise<void> {
   into.threads++
   const agents = new Map<string, string>()
   const open = new Map<string, Asked>()
   let name = ''
-  for await (const stored of thread) {
+  for await (const kept of thread) {
+    const stored = kept?.entry
     if (!stored) {
       into.unread++
       break
