@@ -67,18 +67,21 @@ function asksOf(query: AskQuery, after: Key, sql: Statements) {
   const inTrays = trays !== undefined && askId === undefined
   const from = inTrays ? 'i' : 'a'
   where.is(`${from}.tenant`, keyOf(query.tenant))
-  where.is('a.owner', key(query.owner))
-  where.is('a.ask_id', key(askId))
-  where.is('a.client_id', key(query.clientId))
-  where.is('a.kind', query.kind)
-  where.is('a.tool', text(query.tool))
-  where.is('a.agent', text(query.agent))
   where.beyond(`(${from}.deadline, ${from}.ask_id, ${from}.thread_id) >`, after)
+  const row = new Where(where.values)
+  row.is('a.owner', key(query.owner))
+  row.is('a.ask_id', key(askId))
+  row.is('a.client_id', key(query.clientId))
+  row.is('a.kind', query.kind)
+  row.is('a.tool', text(query.tool))
+  row.is('a.agent', text(query.agent))
   if (inTrays) {
+    if (row.parts.length > 0) where.parts.push(sql.rowHas(row.text))
     const states = where.add(state === 'settled' || !state ? statesOf(state) : [state])
     const statement = sql.inbox(trays, states, where.text, where.add(most(query.limit) + 1))
     return { statement, values: where.values }
   }
+  where.parts.push(...row.parts)
   if (trays) where.parts.push(sql.liesIn(trays))
   // Spelled out, because Postgres takes the index of pending ones only for this very word.
   if (state === 'pending') where.parts.push("a.state = 'pending'")
@@ -101,7 +104,11 @@ const traysOf = ({ user, roles }: Person) => [
 /** Conditions and their parameters. */
 class Where {
   readonly parts: string[] = []
-  readonly values: unknown[] = []
+  readonly values: unknown[]
+
+  constructor(values: unknown[] = []) {
+    this.values = values
+  }
 
   get text(): string {
     return this.parts.join(' AND ')

@@ -77,7 +77,7 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
   await new Promise((resolve) => setTimeout(resolve, 300))
   expect(await scans()).toEqual(scanned)
 
-  const plan = async ({ text }: Statement, values: unknown[]) => {
+  let plan = async ({ text }: Statement, values: unknown[]) => {
     const { rows } = await client.query(`EXPLAIN ${text}`, values)
     return rows.map((row) => row['QUERY PLAN']).join('\n')
   }
@@ -109,6 +109,20 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
     expect(each).not.toMatch(/Seq Scan/)
   }
   expect(pages[3]).toMatch(/asks_by_id/)
+  // Of each tray no more is read than a page, and one row more.
+  plan = async ({ text }, values) => {
+    const { rows } = await client.query(`EXPLAIN ANALYZE ${text}`, values)
+    return rows.map((one) => one['QUERY PLAN']).join('\n')
+  }
+  await listed.asks(inbox)
+  await listed.asks({ ...inbox, kind: 'approval' })
+  for (const each of plans.slice(before + 4)) {
+    const [, scan = ''] = /Scan using inbox_soonest(.*)/.exec(each) ?? []
+    const [, read] = /actual .* rows=(\d+)/.exec(scan) ?? []
+    expect(Number(read)).toBeGreaterThan(0)
+    expect(Number(read)).toBeLessThanOrEqual(21)
+    expect(each).not.toMatch(/Hash Join|Merge Join/)
+  }
   expect(newest).toMatch(/Index Scan using threads_newest/)
   expect(newest).not.toMatch(/Sort/)
   expect(pending).toMatch(/Index Scan using asks_pending_of_tenant/)

@@ -90,18 +90,25 @@ export function statements(schema: string) {
       text: `SELECT ${askList} FROM ${s}.asks a WHERE ${where}
         ORDER BY a.deadline, a.ask_id, a.thread_id LIMIT ${limit}`,
     }),
-    /** The first of each tray and state, of which the index knows the order; then the first of all. */
+    /**
+     * The first of each tray and state, of which the index knows the order; of these the first; then their
+     * rows. What else is wanted of a row is looked up for one after the other: a join would read whole trays.
+     */
     inbox: (trays: string, states: string, where: string, limit: string): Statement => ({
-      text: `SELECT DISTINCT ON (a.deadline, a.ask_id, a.thread_id) ${askList}
-        FROM unnest(${trays}::text[]) AS wanted_tray, unnest(${states}::text[]) AS wanted_state,
-        LATERAL (
-          SELECT a.* FROM ${s}.inbox i
-          JOIN ${s}.asks a ON a.thread_id = i.thread_id AND a.ask_id = i.ask_id
-          WHERE i.tray = wanted_tray AND i.state = wanted_state AND ${where}
+      text: `SELECT ${askList} FROM (
+          SELECT DISTINCT ON (i.deadline, i.ask_id, i.thread_id) i.thread_id, i.ask_id
+          FROM unnest(${trays}::text[]) AS wanted_tray, unnest(${states}::text[]) AS wanted_state,
+          LATERAL (
+            SELECT i.deadline, i.ask_id, i.thread_id FROM ${s}.inbox i
+            WHERE i.tray = wanted_tray AND i.state = wanted_state AND ${where}
+            ORDER BY i.deadline, i.ask_id, i.thread_id LIMIT ${limit}
+          ) i
           ORDER BY i.deadline, i.ask_id, i.thread_id LIMIT ${limit}
-        ) a
-        ORDER BY a.deadline, a.ask_id, a.thread_id LIMIT ${limit}`,
+        ) i JOIN ${s}.asks a ON a.thread_id = i.thread_id AND a.ask_id = i.ask_id
+        ORDER BY a.deadline, a.ask_id, a.thread_id`,
     }),
+    rowHas: (what: string) => `(SELECT ${what} FROM ${s}.asks a
+      WHERE a.thread_id = i.thread_id AND a.ask_id = i.ask_id)`,
     /**
      * Changes since a transaction before which all were done: what was committed meanwhile is among them,
      * in whatever order. Those that the next look may find again are after `next`.
