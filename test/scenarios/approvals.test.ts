@@ -9,7 +9,7 @@ test('what an agent asks is in the inboxes of its owner and of the approvers, an
   const { ask, run } = await waiting()
   const [mine] = (await list('ann')).approvals
   expect(mine).toMatchObject({
-    ...{ id: ask, kind: 'approval', state: 'pending', title: 'Send 5 to ann', tool: 'send' },
+    ...{ id: ask, kind: 'approval', state: 'pending', title: 'Send 5 to “ann”', tool: 'send' },
     ...{ agent: 'assistant', owner: 'ann', chat_id: 'c', interaction_id: run },
     ...{ decided_at: null, decided_by: null },
   })
@@ -27,7 +27,7 @@ test('an approver decides by the card, and sees nothing else of the chat', async
   const read = await as('carl').request('GET', `/approvals/${ask}`)
   expect(await read.json()).toMatchObject({
     ...{ id: ask, input: { to: 'ann', amount: 5 }, at_timeout: 'reject' },
-    card: { title: 'Send 5 to ann' },
+    card: { title: 'Send 5 to “ann”' },
   })
   for (const path of [
     '/chats/c',

@@ -37,7 +37,7 @@ test('a new question is told, signed, and with nothing of the chat', async () =>
     type: 'approval.raised',
     timestamp: expect.any(String),
     data: {
-      ...{ id: ask, kind: 'approval', state: 'pending', title: 'Send 5 to ann', tool: 'send' },
+      ...{ id: ask, kind: 'approval', state: 'pending', title: 'Send 5 to “ann”', tool: 'send' },
       ...{ agent: 'assistant', tenant: 'default', owner: 'ann', at_timeout: 'reject' },
       ...{ raised_at: expect.any(String), deadline: expect.any(String) },
       link: `https://handrail.example/approvals/${ask}`,

@@ -1,6 +1,7 @@
 import type { AskRecord } from '../../core/state.ts'
 import type { AskRow } from '../../core/store.ts'
 import { decisionJson } from '../approve.ts'
+import { cardJson } from '../card.ts'
 
 const isoTime = (at: number) => new Date(at).toISOString()
 
@@ -26,22 +27,13 @@ export function approvalJson(row: AskRow, user: string) {
 /** With all that there is to judge by: what the ask holds, and nothing of the chat around it. */
 export function wholeJson(row: AskRow, record: AskRecord, user: string) {
   const { ask, answer } = record
-  const { schema, preview, evidence, effectId, digest } = ask
   return {
     ...approvalJson(row, user),
     // The journal may be ahead of the row that was read before it.
     ...(answer && { state: answer.state, decided_at: isoTime(record.answeredAt ?? 0) }),
     input: ask.input ?? null,
     at_timeout: ask.atTimeout,
-    card: {
-      title: ask.title,
-      ...(ask.kind === 'in_doubt' && { outcomes: ['happened', 'did_not', 'skip'] }),
-      ...(effectId !== undefined && { effect_id: effectId }),
-      ...(digest !== undefined && { digest }),
-      ...(schema !== undefined && { schema }),
-      ...(preview !== undefined && { preview }),
-      ...(evidence !== undefined && { evidence }),
-    },
+    card: cardJson(ask),
     ...(answer && { decision: decisionJson(record) }),
   }
 }

@@ -5,7 +5,7 @@ import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
 import { ended } from '../../core/state.ts'
 import { totalOf, type UsageLine } from '../../core/usage.ts'
-import { outcomesOf } from '../asks.ts'
+import { cardJson } from '../card.ts'
 
 /** The chats wire's words for what the journal holds. Built when read, kept nowhere. */
 export type AgentEventJson =
@@ -83,7 +83,7 @@ export function userMessage(state: ThreadState, run: Run): string {
 }
 
 export function approvalJson({ ask }: Pick<AskRecord, 'ask'>) {
-  const { askId, kind, tool, title, input, deadline, schema, preview, evidence } = ask
+  const { askId, kind, tool, input, deadline } = ask
   return {
     approval_id: askId,
     action: tool ?? kind,
@@ -91,27 +91,7 @@ export function approvalJson({ ask }: Pick<AskRecord, 'ask'>) {
     tool_name: tool ?? null,
     tool_input: input === undefined ? null : JSON.stringify(input),
     timeout_at: isoTime(deadline),
-    card: {
-      title,
-      at_timeout: ask.atTimeout,
-      ...cardJson(ask),
-      ...(kind === 'in_doubt' && { outcomes: outcomesOf(ask) }),
-      ...(ask.effectId !== undefined && { effect_id: ask.effectId }),
-      ...(ask.callId !== undefined && { call_id: ask.callId }),
-      ...(schema !== undefined && { schema }),
-      ...(preview !== undefined && { preview }),
-      ...(evidence !== undefined && { evidence }),
-    },
-  }
-}
-
-function cardJson({ card, rule, audience }: AskRecord['ask']) {
-  const { began, ...rest } = card ?? {}
-  return {
-    ...rest,
-    ...(began !== undefined && { began_at: isoTime(began) }),
-    ...(rule !== undefined && { rule }),
-    ...(audience && { audience }),
+    card: cardJson(ask),
   }
 }
 
