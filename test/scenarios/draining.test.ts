@@ -20,6 +20,7 @@ test('a server that stops hands its leg over before the next effect, and cuts no
   const stream = await first.start('c', 'look')
   await inside.reached
   const closing = first.close()
+  await expect.poll(async () => (await first.request('GET', '/readyz')).status).toBe(503)
   inside.open()
   const shown = await stream.rest()
   await closing

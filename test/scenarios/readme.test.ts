@@ -36,7 +36,7 @@ describe('the README', () => {
       expect(said[4]).toContain('Madrid')
       expect(said[5]).toContain('"superseded":true')
       expect(said[6]).toContain('"status":"COMPLETED"')
-      expect(said[7]).toContain('"title":"Write later.txt')
+      expect(said[7]).toContain('"title":"Write “later.txt”')
       expect(said[7]).toContain('"status":"processed"')
     } finally {
       await server.kill()
