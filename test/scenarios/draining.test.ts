@@ -20,7 +20,9 @@ test('a server that stops hands its leg over before the next effect, and cuts no
   const stream = await first.start('c', 'look')
   await inside.reached
   const closing = first.close()
-  await expect.poll(async () => (await first.request('GET', '/readyz')).status).toBe(503)
+  await expect(async () => {
+    for (;;) await first.request('GET', '/readyz')
+  }).rejects.toThrow() // nobody is let in any more
   inside.open()
   const shown = await stream.rest()
   await closing
