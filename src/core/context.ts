@@ -1,10 +1,12 @@
 import type { Agent, AgentContext, Question } from './agent.ts'
+import { keptFor } from './branch.ts'
 import { type Toolbox, toolCaller } from './calls.ts'
 import type { Bench } from './effects.ts'
 import { type Answer, type Ask, draft } from './entries.ts'
+import { guardedModel } from './guard.ts'
 import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
-import { type CallRules, modelCaller } from './model-calls.ts'
+import { type CallRules, meteredCall, modelCaller } from './model-calls.ts'
 import { defaultAskTimeout } from './policy.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
 
@@ -20,7 +22,9 @@ export interface AgentSetup {
 /** Everything an agent may touch during a leg, each of it behind the ledger. */
 export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
   const { model, fallback, toolbox, rules } = setup
-  const { leg } = bench
+  const { leg, channel } = bench
+  const { agent } = leg.run
+  const ask = modelCaller(fallback ? [model, fallback] : [model], rules, bench)
   const clientTools = (leg.run.options.clientTools ?? []).map(
     ({ name, description = '', parameters = { type: 'object' } }): ToolSpec => {
       return { name, description, parameters }
@@ -39,10 +43,15 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
       return [...[...own.values()].map(specOf), ...others]
     },
     messages: () => bench.messages,
-    state: () => leg.thread.state.states.get(leg.run.agent),
-    model: modelCaller(fallback ? [model, fallback] : [model], rules, bench),
+    state: () => leg.thread.state.states.get(agent),
+    given: () => leg.run.given,
+    kept: () => keptFor(leg.thread.state, leg.run),
+    keep: (checkpointId, data) =>
+      channel.write(draft('checkpoint.kept', { agent, checkpointId, data })),
+    metered: (call) => meteredCall(call, rules, bench),
+    model: (call) => ask(call.by ? { ...call, by: guardedModel(call.by, toolbox.guard) } : call),
     call: toolCaller(toolbox, bench),
-    ask: (question) => ask(question, bench),
+    ask: (question) => raise(question, bench),
   }
 }
 
@@ -59,7 +68,7 @@ function specOf(tool: Tool): ToolSpec {
   return spec
 }
 
-async function ask(question: Question, { leg, channel, clock, newId }: Bench): Promise<Answer> {
+async function raise(question: Question, { leg, channel, clock, newId }: Bench): Promise<Answer> {
   const { timeout = defaultAskTimeout, key, ...rest } = question
   for (const askId of leg.run.askIds) {
     const record = leg.thread.state.asks.get(askId)

@@ -38,19 +38,20 @@ export interface MeteredCall {
 }
 
 /** Governed model calls of one leg. `models`: the one to ask, then the one that stands in for it. */
-export function modelCaller(models: readonly Model[], rules: CallRules, bench: Bench) {
+export function modelCaller(own: readonly Model[], rules: CallRules, bench: Bench) {
   const { leg, channel, clock } = bench
   const { retry } = rules
   const ordinals = new Map<string, number>()
 
   return async (call: ModelCall): Promise<{ message: Message; usage?: Usage }> => {
+    const models = call.by ? [call.by] : own
     const request: ModelRequest = {
       system: [...(call.system ?? []), ...(leg.run.options.instructions ?? [])],
       messages: validHistory(call.messages),
       tools: call.tools ?? [],
     }
     if (call.parameters) request.parameters = call.parameters
-    const checkpoint = bench.messages.at(-1)?.id ?? ''
+    const checkpoint = call.at ?? bench.messages.at(-1)?.id ?? ''
     const ordinal = ordinals.get(checkpoint) ?? 0
     ordinals.set(checkpoint, ordinal + 1)
     const { key, effectId } = effectKey(leg.runId, checkpoint, 'model', ordinal)
@@ -73,7 +74,8 @@ export function modelCaller(models: readonly Model[], rules: CallRules, bench: B
       for (let tries = 1; ; tries++) {
         const fit = fitting.request()
         const intent = { effectId, effect: 'model' as const, name: model.name, key, digest }
-        const result = await once(model, fit, use, intent, () => ++attempt, rules, bench)
+        const make = { intent, hidden: call.hidden ?? false, nextAttempt: () => ++attempt }
+        const result = await once(model, fit, use, make, rules, bench)
         if ('message' in result) return result
         failure = result.failure
         if (isRuntimeError(failure, 'context_too_long') && fitting.shrink()) continue
@@ -92,6 +94,11 @@ export function modelCaller(models: readonly Model[], rules: CallRules, bench: B
 }
 
 type Intent = Pick<Body<'effect.intended'>, 'effectId' | 'effect' | 'name' | 'key' | 'digest'>
+interface Making {
+  intent: Intent
+  hidden: boolean
+  nextAttempt: () => number
+}
 type Result =
   | { message: Message; usage?: Usage }
   /** `unsent`: the provider was not asked. */
@@ -102,8 +109,7 @@ async function once(
   model: Model,
   request: ModelRequest,
   use: ModelUse,
-  { key, digest, ...about }: Intent,
-  nextAttempt: () => number,
+  { intent: { key, digest, ...about }, hidden, nextAttempt }: Making,
   rules: CallRules,
   bench: Bench,
 ): Promise<Result> {
@@ -125,7 +131,7 @@ async function once(
     const intent = { ...about, key, digest, attempt: nextAttempt(), messageId }
     await channel.commit(draft('effect.intended', { ...intent, idempotent: true }))
     await channel.away(() => leg.lease.hold())
-    const writing = new Writing(messageId, bench, rules.sizes)
+    const writing = new Writing(messageId, bench, rules.sizes, hidden)
     const usage = () => writing.usage && { usage: priced(writing.usage, rules.prices[model.name]) }
     try {
       leg.signal.throwIfAborted()
@@ -142,7 +148,7 @@ async function once(
       outcome = 'answered'
       channel.write(
         draft('effect.done', { ...about, messageId, ...usage() }),
-        draft('message.added', { message, for: 'both' }),
+        draft('message.added', { message, for: hidden ? 'model' : 'both' }),
       )
       bench.messages.push(message)
       metered('ok', usage()?.usage)
@@ -165,6 +171,19 @@ async function once(
   } finally {
     pass.leave(outcome)
   }
+}
+
+/** A call that an agent made without us: all that can be done is to count it. */
+export function meteredCall(
+  { model, usage }: { model: string; usage?: Usage },
+  rules: CallRules,
+  { leg, channel, newId }: Bench,
+): void {
+  const about = { effectId: newId('eff'), effect: 'model', name: model } as const
+  const intent = { ...about, key: about.effectId, digest: '', attempt: 1, idempotent: true }
+  const cost = usage && { usage: priced(usage, rules.prices[model]) }
+  channel.write(draft('effect.intended', intent), draft('effect.done', { ...about, ...cost }))
+  rules.meter?.({ model, tenant: leg.thread.state.tenant, outcome: 'ok', usage: cost?.usage })
 }
 
 /** The client's own key, where the run is to be paid with it. */

@@ -31,6 +31,8 @@ export interface ThreadState {
   grants: Map<string, Body<'grant.given'>>
   governor: Governor
   states: Map<string, unknown>
+  /** What agents keep of their own checkpoints, in the order it was kept. */
+  kept: Map<string, Kept[]>
   keys: Map<string, Body<'key.used'>>
   /** Messages that were not let in, by the rule that says so. */
   refused: Map<string, { rule: string; reason: string }>
@@ -38,6 +40,12 @@ export interface ThreadState {
   activities: Map<string, Activity>
   /** Messages that histories too long for a model begin with, in the order they were chosen. */
   cuts: string[]
+}
+
+export interface Kept {
+  checkpointId: string
+  data: unknown
+  runId: string
 }
 
 export interface Activity {
@@ -84,6 +92,8 @@ export interface Run {
   requests: string[]
   /** The agent's state when the run was queued. */
   before: unknown
+  /** The client's copy of that state, as it last came with a request for this run. */
+  given: { id: string; value: unknown } | undefined
   /** Steps that the agent says it is in. */
   steps: string[]
   messageIds: string[]
@@ -163,6 +173,7 @@ export function emptyState(threadId: string): ThreadState {
     grants: new Map(),
     governor: { isHitlEnabled: false, actionLimit: 0, actionCounter: 0, total: 0 },
     states: new Map(),
+    kept: new Map(),
     keys: new Map(),
     refused: new Map(),
     activities: new Map(),
