@@ -14,6 +14,8 @@ export interface CheckpointRec {
   values: Record<string, Value | null>
   /** The last message that the thread had: what comes after it, the graph has not seen. */
   after?: string
+  /** Steps that the run had taken. */
+  steps?: number
   /** The client's copy of the state that is in it. */
   given?: string
 }
