@@ -1,5 +1,7 @@
 import { AIMessage, AIMessageChunk, type BaseMessage } from '@langchain/core/messages'
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing'
+import type { Frame } from './chats.ts'
+import type { Served } from './serve.ts'
 
 /** A chat model of LangChain's that says what it is told, word by word, and remembers what it was asked. */
 export function sayingModel(script: (messages: BaseMessage[], call: number) => AIMessage | string) {
@@ -24,8 +26,8 @@ export function sayingModel(script: (messages: BaseMessage[], call: number) => A
       yield new ChatGenerationChunk({ text: '', message: last })
     }
 
-    override bindTools(tools: never[]) {
-      return this.withConfig({ tools } as never) as never
+    override bindTools(tools: object[]) {
+      return this.withConfig({ tools } as object)
     }
   }
   return Object.assign(new Saying({}), { asked })
@@ -33,3 +35,43 @@ export function sayingModel(script: (messages: BaseMessage[], call: number) => A
 
 export const calling = (id: string, name: string, args: Record<string, unknown>, content = '') =>
   new AIMessage({ content, tool_calls: [{ id, name, args, type: 'tool_call' }] })
+
+type Server = Pick<Served, 'start' | 'approve'>
+
+/** Starts an interaction and gives it an answer for each thing it asks, together, until it ends. */
+export async function converse(
+  server: Server,
+  chat: string,
+  text: string,
+  answer: (asked: Asked) => object | undefined,
+) {
+  const stream = await server.start(chat, text)
+  const id = stream.response.headers.get('x-interaction-id')!
+  const asked: Asked[] = []
+  const frames: Frame[] = []
+  for await (const frame of stream.frames) {
+    frames.push(frame)
+    if (frame.event !== 'approval_required') continue
+    asked.push(frame.data)
+    const said = answer(frame.data)
+    if (!said) continue
+    const body = { approval_id: frame.data.approval_id, ...said }
+    const response = await server.approve(chat, id, body)
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
+  }
+  return { id, frames, asked, status: frames.at(-1)!.data.status as string }
+}
+
+export interface Asked {
+  approval_id: string
+  kind: string
+  tool_name: string | null
+  tool_input: string | null
+  card: { title: string }
+}
+
+/** The last state that the agent has shown. */
+export async function stateOf(server: Pick<Served, 'journal'>, chat: string): Promise<unknown> {
+  const journal = await server.journal(chat)
+  return journal.findLast((entry) => entry.kind === 'state.patched')?.body.value
+}

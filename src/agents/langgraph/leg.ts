@@ -202,7 +202,9 @@ export class GraphLeg implements Here {
     if (id === undefined || !rec) return undefined
     const configurable = { thread_id: this.ctx.threadId, checkpoint_ns: '', checkpoint_id: id }
     const tuple = await this.#saver.getTuple({ configurable })
-    return { id, rec, values: tuple?.checkpoint.channel_values ?? {} }
+    const shown = new Set([this.#graph.streamChannelsAsIs].flat().map(String)) // others are the graph's own
+    const values = Object.entries(tuple?.checkpoint.channel_values ?? {})
+    return { id, rec, values: Object.fromEntries(values.filter(([name]) => shown.has(name))) }
   }
 
   #keep(checkpointId: string, rec: Rec): void {
