@@ -52,7 +52,7 @@ export function modelCaller(own: readonly Model[], rules: CallRules, bench: Benc
     }
     if (call.parameters) request.parameters = call.parameters
     const checkpoint = call.at ?? bench.messages.at(-1)?.id ?? ''
-    const ordinal = ordinals.get(checkpoint) ?? 0
+    const ordinal = call.at === undefined ? (ordinals.get(checkpoint) ?? 0) : 0
     ordinals.set(checkpoint, ordinal + 1)
     const { key, effectId } = effectKey(leg.runId, checkpoint, 'model', ordinal)
     const digest = requestDigest(models[0]!.name, request)

@@ -1,23 +1,38 @@
+import type { CallbackManagerForLLMRun } from '@langchain/core/callbacks/manager'
 import { AIMessage, AIMessageChunk, type BaseMessage } from '@langchain/core/messages'
 import { FakeStreamingChatModel } from '@langchain/core/utils/testing'
 import type { Frame } from './chats.ts'
 import type { Served } from './serve.ts'
 
 /** A chat model of LangChain's that says what it is told, word by word, and remembers what it was asked. */
-export function sayingModel(script: (messages: BaseMessage[], call: number) => AIMessage | string) {
+export function sayingModel(
+  script: (messages: BaseMessage[], call: number) => AIMessage | string,
+  delay = 0,
+) {
   const asked: BaseMessage[][] = []
   class Saying extends FakeStreamingChatModel {
     override _llmType() {
       return 'saying'
     }
 
-    override async *_streamResponseChunks(messages: BaseMessage[]) {
+    override async *_streamResponseChunks(
+      messages: BaseMessage[],
+      _options: object,
+      manager?: CallbackManagerForLLMRun,
+    ) {
       const { ChatGenerationChunk } = await import('@langchain/core/outputs')
       const said = script(messages, asked.length)
       asked.push(messages)
       const message = typeof said === 'string' ? new AIMessage(said) : said
-      for (const text of message.text.split(/(?<= )/))
-        if (text !== '') yield new ChatGenerationChunk({ text, message: new AIMessageChunk(text) })
+      const pause = () => new Promise((resolve) => setTimeout(resolve, delay))
+      for (const text of message.text.split(/(?<= )/)) {
+        if (delay > 0) await pause()
+        const chunk = new ChatGenerationChunk({ text, message: new AIMessageChunk(text) })
+        if (text !== '') yield chunk
+        const none = undefined
+        await manager?.handleLLMNewToken(text, none, none, none, none, { chunk })
+      }
+      if (delay > 0) await pause()
       const tool_call_chunks = (message.tool_calls ?? []).map(({ id, name, args }, index) => {
         return { id, name, args: JSON.stringify(args), index, type: 'tool_call_chunk' as const }
       })

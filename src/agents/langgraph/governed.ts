@@ -65,10 +65,10 @@ async function answer(
   const said = messages.flatMap((one, i) => fromLangChain(one, `given_${i}`) ?? [])
   const sound = mended(messages, said, toLangChain)
   const by = modelOf(model, sound, options, given)
-  const hidden = isHidden(manager)
-  const { message } = await here.through(() =>
-    here.ctx.model({ messages: said, tools: toolsOf(options), by, at, ...(hidden && { hidden }) }),
-  )
+  const hidden = isHidden(manager) && { hidden: true }
+  const call = { messages: said, tools: toolsOf(options), by, at, ...hidden }
+  const message = here.answers.get(at) ?? (await here.through(() => here.ctx.model(call))).message
+  here.answers.set(at, message)
   return toLangChain(message) as AIMessage
 }
 

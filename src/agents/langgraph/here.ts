@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { AgentContext, AgentEvent } from '../../core/agent.ts'
+import type { Message } from '../../core/messages.ts'
 
 /** What the nodes of a graph find of the leg that runs them. */
 export interface Here {
@@ -14,6 +15,8 @@ export interface Here {
   through<T>(work: () => Promise<T>): Promise<T>
   /** Where the node stands, for its next model call: the same when it is run again. */
   place(): Promise<string>
+  /** Answers of this leg by their place: what is written of them may not be read yet. */
+  readonly answers: Map<string, Message>
   /** Model calls that we make: what LangChain tells of them is not news. */
   readonly ours: Set<string>
 }

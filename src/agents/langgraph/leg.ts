@@ -3,7 +3,7 @@ import { Command, GraphInterrupt, GraphRecursionError, getConfig } from '@langch
 import type { AgentContext, AgentEvent } from '../../core/agent.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { isStop, LegStop } from '../../core/leg.ts'
-import { callsOf } from '../../core/messages.ts'
+import { callsOf, type Message } from '../../core/messages.ts'
 import { sha256 } from '../../lib/canonical.ts'
 import { inPieces, Listener } from './callbacks.ts'
 import { type Here, runHere } from './here.ts'
@@ -23,6 +23,7 @@ type Next = { input: object | null } | 'over' | undefined
 export class GraphLeg implements Here {
   readonly ctx: AgentContext
   readonly ours = new Set<string>()
+  readonly answers = new Map<string, Message>()
   readonly #graph: AnyGraph
   readonly #options: Settled
   readonly #records = new Records()

@@ -34,7 +34,9 @@ describe('the state of a graph', () => {
     expect(await read.json()).toEqual({ state: { notes: ['one'] } })
     const frames = await (await second.start('c', 'two')).rest()
     expect(await stateOf(second, 'c')).toEqual({ notes: ['one', 'two'] })
-    expect(frames.find(({ event }) => event === 'answer')!.data.content).toBe('3 messages, about nothing')
+    expect(frames.find(({ event }) => event === 'answer')!.data.content).toBe(
+      '3 messages, about nothing',
+    )
     await second.close()
     await remove()
   })
@@ -50,7 +52,9 @@ describe('the state of a graph', () => {
     const edited = await server.edit('c', id, 'other')
     const frames = await edited.rest()
     expect(await stateOf(server, 'c')).toEqual({ notes: ['one', 'other'] })
-    expect(frames.find(({ event }) => event === 'answer')!.data.content).toBe('3 messages, about nothing')
+    expect(frames.find(({ event }) => event === 'answer')!.data.content).toBe(
+      '3 messages, about nothing',
+    )
     await (await server.start('c', 'four')).rest()
     expect(await stateOf(server, 'c')).toEqual({ notes: ['one', 'other', 'four'] })
   })
@@ -77,7 +81,10 @@ describe('the state of a graph', () => {
     const one = [user('one')]
     const first = await agui(server.url, { runId: 'r1', messages: one })
     const said = first.find(({ type }) => type === 'TEXT_MESSAGE_START')
-    await agui(server.url, { runId: 'r2', messages: [...one, { id: said.messageId, role: 'assistant' }, user('two')] })
+    await agui(server.url, {
+      runId: 'r2',
+      messages: [...one, { id: said.messageId, role: 'assistant' }, user('two')],
+    })
     expect(await stateOf(server, 'c')).toEqual({ notes: ['one', 'two'] })
     const again = [...one, { id: said.messageId, role: 'assistant', content: 'x' }, user('two')]
     await agui(server.url, { runId: 'r3', messages: again })
@@ -88,10 +95,15 @@ describe('the state of a graph', () => {
 
   test('what a client brings is taken by the graph’s own reducers, once', async () => {
     const server = await serve({ agents: [langgraph(noting(), { name: 'graph' })] })
-    const first = await agui(server.url, { messages: [user('one')], state: { topic: 'cats', alien: 1 } })
+    const first = await agui(server.url, {
+      messages: [user('one')],
+      state: { topic: 'cats', alien: 1 },
+    })
     const text = first.find(({ type }) => type === 'TEXT_MESSAGE_CONTENT').delta
     expect(text).toBe('1 messages, about cats')
-    expect(first.findLast(({ type }) => type === 'STATE_SNAPSHOT' || type === 'STATE_DELTA')).toBeTruthy()
+    expect(
+      first.findLast(({ type }) => type === 'STATE_SNAPSHOT' || type === 'STATE_DELTA'),
+    ).toBeTruthy()
     expect(await stateOf(server, 'c')).toEqual({ topic: 'cats', notes: ['one'] })
     // The list has a reducer that appends: what the client changed is appended, and only that key.
     const state = { topic: 'cats', notes: ['more'] }
@@ -109,7 +121,11 @@ describe('the state of a graph', () => {
     const first = await agui(server.url, { messages: [user('one')] })
     const [asked] = first.at(-1).outcome.interrupts
     const resume = [{ interruptId: asked.id, status: 'resolved', payload: 'yes' }]
-    const second = await agui(server.url, { messages: [user('one')], resume, state: { topic: 'dogs' } })
+    const second = await agui(server.url, {
+      messages: [user('one')],
+      resume,
+      state: { topic: 'dogs' },
+    })
     expect(second.at(-1)).toMatchObject({ type: 'RUN_FINISHED' })
     expect(await stateOf(server, 'c')).toEqual({ topic: 'dogs', notes: ['yes', 'about dogs'] })
   })
@@ -128,7 +144,9 @@ describe('the state of a graph', () => {
     })
     const model = sayingModel((_messages, n) => `answer ${n}`)
     const graph = new StateGraph(MessagesAnnotation)
-      .addNode('model', async ({ messages }) => ({ messages: [await governed(model).invoke(messages)] }))
+      .addNode('model', async ({ messages }) => ({
+        messages: [await governed(model).invoke(messages)],
+      }))
       .addNode('slow', async ({ messages }) => {
         if (messages.length < 3) await held
         return {}

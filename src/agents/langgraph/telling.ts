@@ -13,13 +13,16 @@ export class Telling {
   readonly #said: Set<string>
   /** Names of the steps that are open, by task. */
   readonly #steps = new Map<string, string>()
+  /** What is shown, and what the graph itself last had. */
   #state: unknown
+  #own: string | undefined
 
   constructor(ctx: AgentContext, options: Settled, values: Record<string, unknown> = {}) {
     this.#ctx = ctx
     this.#options = options
     this.#said = idsIn(values.messages)
     this.#state = ctx.state()
+    if (!ctx.given()) this.#own = canonical(shown(values, options))
   }
 
   *take(path: readonly string[], mode: string, payload: unknown): Generator<AgentEvent> {
@@ -39,7 +42,10 @@ export class Telling {
     if ('__interrupt__' in values) return
     const list: unknown[] = Array.isArray(values.messages) ? values.messages : []
     for (const one of list) yield* this.message(one as BaseMessage)
-    yield* this.state(shown(values, this.#options))
+    const now = shown(values, this.#options)
+    const own = canonical(now)
+    if (own !== this.#own) yield* this.state(now) // else what a node shows meanwhile stays
+    this.#own = own
   }
 
   *state(value: Record<string, unknown>): Generator<AgentEvent> {
