@@ -80,6 +80,7 @@ const endings = new Set(['openai', 'anthropic', 'google', 'googlegenerativeai', 
 /** Turns a model's own retries off. Some are a shell around others that do the work, each with a caller. */
 export function triesOnce(model: BaseChatModel): void {
   for (const one of [model, ...Object.values(model)]) {
+    if (typeof one === 'function') continue // asked for its caller, a function throws
     const { caller } = Object(one) as { caller?: { maxRetries?: number } }
     if (caller) caller.maxRetries = 0
   }
