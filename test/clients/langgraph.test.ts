@@ -34,7 +34,8 @@ const round = (text: string) => [
   `assistant: ${answerTo(text)}`,
   `assistant: ${answerTo(`big and red, paid ${text.slice(-1)}`)}`,
 ]
-const spoken = (client: Client) => client.shown().filter((line) => /^(user|assistant): \S/.test(line))
+const spoken = (client: Client) =>
+  client.shown().filter((line) => /^(user|assistant): \S/.test(line))
 const said = (client: Client) => spoken(client).filter((line) => !line.includes('pay('))
 
 describe.for(clients)('a graph, on $name', ({ open }) => {

@@ -67,7 +67,9 @@ test.for(ends)('a graph that dies at %s pays once, and tells of it once', async 
   checkJournal(journal)
   const intents = journal.filter((one) => one.kind === 'effect.intended')
   const charged = intents.filter(({ body }) => body.effect === 'model').length
-  expect(readFileSync(models, 'utf8').length, 'calls made are calls charged').toBeLessThanOrEqual(charged)
+  expect(readFileSync(models, 'utf8').length, 'calls made are calls charged').toBeLessThanOrEqual(
+    charged,
+  )
   const done = journal.filter((one) => one.kind === 'effect.done' && one.body.effect === 'model')
   expect(done.length, 'a recorded answer is not asked for again').toBe(2)
   await remove()

@@ -40,7 +40,10 @@ export const State = Annotation.Root({
  * Plans, asks two things at once while a third branch pays, and tells of it. `handrail` is the library, from its
  * sources or as it is built.
  */
-export function tripGraph({ governed, governedTools }, { paid = () => {}, called = () => {} } = {}) {
+export function tripGraph(
+  { governed, governedTools },
+  { paid = () => {}, called = () => {} } = {},
+) {
   const model = governed(new TripModel(called), { name: 'trip' })
   const pay = tool(
     async ({ n }, config) => {
