@@ -30,9 +30,14 @@ export function inputFor(graph: AnyGraph, options: Settled, ctx: AgentContext, h
 }
 
 /** What the client's copy of the state says else than the graph's, for the graph's own reducers to take. */
-export function stateChanges(graph: AnyGraph, options: Settled, ctx: AgentContext, head?: Head) {
+export function stateChanges(
+  graph: AnyGraph,
+  options: Settled,
+  ctx: AgentContext,
+  head?: Pick<Head, 'values'>,
+) {
   const given = ctx.given()
-  if (!given || given.id === head?.rec.given) return {}
+  if (!given) return {}
   const now = shown(head?.values ?? {}, options)
   const changed = Object.entries(shown(Object(given.value), options)).filter(([key, value]) => {
     return key in graph.channels && canonical(value) !== canonical(now[key])

@@ -16,8 +16,8 @@ import { type Rec, Records } from './records.ts'
 import { JournalSaver } from './saver.ts'
 import { Telling } from './telling.ts'
 
-/** What the graph goes on with; `over` when somebody said that it shall not. */
-type Next = { input: object | null } | 'over' | undefined
+/** What the graph goes on with, and whether what the client changed is in it; `over`: it shall not go on. */
+type Next = { input: object | null; takes?: boolean } | 'over' | undefined
 
 /** One leg of a graph: from the checkpoint that the branch is at, until it is done or people must answer. */
 export class GraphLeg implements Here {
@@ -86,9 +86,9 @@ export class GraphLeg implements Here {
       await this.#tell(this.#telling.state(shown(head.values, this.#options)))
     let next: Next = this.#begun
       ? ((await this.#answers(head)) ?? { input: null })
-      : { input: inputFor(this.#graph, this.#options, this.ctx, head) }
+      : { input: inputFor(this.#graph, this.#options, this.ctx, head), takes: true }
     while (next && next !== 'over') {
-      this.#given = this.ctx.given()?.id
+      if (next.takes) this.#given = this.ctx.given()?.id
       await this.#stream(next.input)
       const now = await this.#head()
       next = await this.#answers(now)
@@ -165,15 +165,27 @@ export class GraphLeg implements Here {
       .map(({ reason }) => reason as unknown)
     if (lost.length > 0) throw lost.find((reason) => !isStop(reason, 'parked')) ?? lost[0]
     const answers = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
-    const update = stateChanges(this.#graph, this.#options, this.ctx, head)
-    const changed = Object.keys(update).length > 0
+    const update = this.#changes(head)
+    const changed = Object.keys(update).length > 0 && (await this.#isInTheMiddle())
     if (pause && !isYes(answers.at(-1)?.state)) return 'over'
     if (interrupts.length === 0 && !changed) return pause && { input: null }
     const resume = interrupts.map((one, i) => [one.id, resumeOf(one, answers[i]!)])
     // A resume of nothing: the tasks stay what they are, with the change in the state.
     const all = resume.length > 0 ? resume : [[sha256(head.id).slice(0, 32), null]]
     const resumed = { resume: Object.fromEntries(all), ...(changed && { update }) }
-    return { input: new Command(resumed) }
+    return { input: new Command(resumed), takes: changed }
+  }
+
+  /** What the client changed in the state, if the graph has not taken it yet. */
+  #changes(head: Head | undefined): Record<string, unknown> {
+    if (this.ctx.given()?.id === this.#given) return {}
+    return stateChanges(this.#graph, this.#options, this.ctx, head)
+  }
+
+  /** Whether tasks wait: a graph that is done takes nothing but new input. */
+  async #isInTheMiddle(): Promise<boolean> {
+    const { next } = await this.#graph.getState({ configurable: { thread_id: this.ctx.threadId } })
+    return next.length > 0
   }
 
   /** A graph that ends in calls of the client's tools goes on with their results. */
@@ -194,7 +206,8 @@ export class GraphLeg implements Here {
     const results = this.ctx
       .messages()
       .filter(({ callId = '', role }) => role === 'tool' && ids.has(callId))
-    return { input: { messages: results.map(toLangChain) } }
+    const input = { ...this.#changes(head), messages: results.map(toLangChain) }
+    return { input, takes: true }
   }
 
   async #head(): Promise<Head | undefined> {

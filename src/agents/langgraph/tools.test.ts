@@ -19,7 +19,10 @@ const send = tool(
   },
   { name: 'send', description: 'Sends it', schema },
 )
-const look = tool(async ({ to }) => `saw ${to}`, { name: 'look', description: 'Looks', schema })
+const look = tool(
+  async ({ to }) => await new Promise<string>((resolve) => setTimeout(resolve, 150, `saw ${to}`)),
+  { name: 'look', description: 'Looks', schema },
+)
 
 const hasCalls = (message: unknown) => (Object(message).tool_calls ?? []).length > 0
 
@@ -185,5 +188,24 @@ describe('tools of the client', () => {
       .map(({ delta }) => delta)
     expect(text.join('')).toBe('Picked the red one.')
     expect(model.asked[1]!.map(({ type }) => type)).toEqual(['human', 'ai', 'tool'])
+  })
+
+  test('bring the state along with their result, to a graph that has ended too', async () => {
+    const { Annotation } = await import('@langchain/langgraph')
+    const State = Annotation.Root({ ...MessagesAnnotation.spec, topic: Annotation<string> })
+    const model = sayingModel((_messages, n) => (n === 0 ? calling('c1', 'pick', {}) : 'Done.'))
+    const seen: unknown[] = []
+    const graph = new StateGraph(State)
+      .addNode('model', async ({ messages, topic }) => {
+        seen.push(topic)
+        return { messages: [await governed(model).invoke(messages)] }
+      })
+      .addEdge(START, 'model')
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    await agui(server.url, { runId: 'r1', messages: [user], tools, state: { topic: 'one' } })
+    const state = { topic: 'two' }
+    const second = await agui(server.url, { runId: 'r2', messages: [user, result], tools, state })
+    expect(second.at(-1)).toMatchObject({ type: 'RUN_FINISHED' })
+    expect(seen).toEqual(['one', 'two'])
   })
 })
