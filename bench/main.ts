@@ -4,6 +4,7 @@ import { deltas } from './deltas.ts'
 import { graphql } from './graphql.ts'
 import { held } from './held.ts'
 import { inbox } from './inbox.ts'
+import { graphs } from './langgraph.ts'
 import { peer } from './peer.ts'
 import { postgres } from './postgres.ts'
 import { redis } from './redis.ts'
@@ -24,6 +25,7 @@ const topics = {
   redis,
   cluster,
   inbox,
+  langgraph: graphs,
 }
 
 const asked = process.argv.slice(2)

@@ -1,4 +1,9 @@
 /** What a configuration file, or a program that embeds Handrail, may use. */
+export { langgraph } from './agents/langgraph/agent.ts'
+export { emitMessage, emitState, emitToolCall } from './agents/langgraph/emit.ts'
+export { type GovernedOptions, governed } from './agents/langgraph/governed.ts'
+export type { GraphSource, LangGraphOptions } from './agents/langgraph/options.ts'
+export { governedTools, offeredTools, toolNode } from './agents/langgraph/tools.ts'
 export { type ToolLoopOptions, toolLoop } from './agents/tool-loop/agent.ts'
 export { localBus } from './bus/local/bus.ts'
 export { compose } from './compose.ts'

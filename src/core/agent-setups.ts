@@ -112,8 +112,8 @@ export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
       rules: options.rules,
       toolbox: {
         agent: agent.name,
-        tools: toolsByName(tools),
         policy: checkPolicy(policy ?? defaultPolicy),
+        tools: toolsByName({ agent, tools }),
         parallel: options.parallelCalls ?? 8,
         evidence: async (effectId) => await options.spool?.find(effectId),
         ...(options.guard && { guard: options.guard }),
@@ -124,16 +124,26 @@ export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
   return setups
 }
 
-/** The tools of an agent as they are now. */
-export const toolsOf = ({ tools = [] }: Pick<AgentEntry, 'tools'>): readonly Tool[] =>
-  typeof tools === 'function' ? tools() : tools
+/** The tools of an agent as they are now, its own first. */
+export function toolsOf({ tools = [], agent }: Pick<AgentEntry, 'tools' | 'agent'>) {
+  const given = typeof tools === 'function' ? tools() : tools
+  if (!agent.tools?.length) return given
+  const lists = joinedTools.get(agent) ?? new WeakMap<readonly Tool[], readonly Tool[]>()
+  joinedTools.set(agent, lists)
+  const all = lists.get(given) ?? [...given, ...agent.tools] // the last of a name stands
+  lists.set(given, all)
+  return all
+}
+
+/** The same lists joined are the same list. */
+const joinedTools = new WeakMap<Agent, WeakMap<readonly Tool[], readonly Tool[]>>()
 
 /** Made anew only when the list is another one. */
-function toolsByName(tools: AgentEntry['tools']): () => ReadonlyMap<string, Tool> {
+function toolsByName(of: Pick<AgentEntry, 'tools' | 'agent'>): () => ReadonlyMap<string, Tool> {
   let known: readonly Tool[] | undefined
   let byName: ReadonlyMap<string, Tool> = new Map()
   return () => {
-    const list = toolsOf({ tools })
+    const list = toolsOf(of)
     if (list !== known) byName = new Map(list.map((tool) => [tool.name, tool]))
     known = list
     return byName

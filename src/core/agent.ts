@@ -1,6 +1,9 @@
 import type { Answer, Ask, RunOptions, Usage } from './entries.ts'
 import type { CallPart, Message } from './messages.ts'
-import type { ModelParameters, ToolSpec } from './model.ts'
+import type { Model, ModelParameters, ToolSpec } from './model.ts'
+import type { RetryRule } from './retry.ts'
+import type { Kept } from './state.ts'
+import type { Tool } from './tool.ts'
 
 /**
  * A way to think. It is run once for each leg, from the start, and finds in `ctx` what earlier
@@ -11,6 +14,10 @@ export interface Agent {
   readonly description?: string
   /** Running it again after it has thrown is worth trying: it is, in a new leg, after a while. */
   readonly supportsRetry?: boolean
+  /** How it is run again, where that is not as for all. */
+  readonly retry?: Partial<RetryRule>
+  /** Tools of its own: it calls them by the policy, like any other. */
+  readonly tools?: readonly Tool[]
   run(ctx: AgentContext): AsyncIterable<AgentEvent>
 }
 
@@ -50,6 +57,17 @@ export interface AgentContext {
   messages(): readonly Message[]
   /** What the agent left with its last `state` event, on this thread. */
   state(): unknown
+  /** The client's copy of the state, if one came with a request for this run; `id` tells which. */
+  given(): { id: string; value: unknown } | undefined
+  /** What was kept on this branch, oldest first. */
+  kept(): readonly Kept[]
+  /**
+   * Keeps what is needed to go on from a checkpoint of the agent's own. It is written in order with all
+   * else, so it is durable before anything that begins later.
+   */
+  keep(checkpointId: string, data: unknown): void
+  /** A model call that was made past `model`, told afterwards: it counts, and stops the next one. */
+  metered(call: { model: string; usage?: Usage }): void
   /** The tools this agent may use now: some come and go. */
   readonly tools: readonly ToolSpec[]
   /**
@@ -102,6 +120,10 @@ export interface ModelCall {
   messages: readonly Message[]
   tools?: readonly ToolSpec[]
   parameters?: ModelParameters
+  /** Whom to ask, in place of the agent's own model. */
+  by?: Model
+  /** The answer is for models, and shown to nobody. */
+  hidden?: boolean
 }
 
 export type Question = Pick<Ask, 'kind' | 'title'> &

@@ -1,5 +1,5 @@
 import type { Message } from './messages.ts'
-import type { Activity, AskRecord, Run, Said, ThreadState } from './state.ts'
+import type { Activity, AskRecord, Kept, Run, Said, ThreadState } from './state.ts'
 
 /** The runs from the root to `runId`, or to the head. */
 export function branch(state: ThreadState, runId: string | null = state.head): Run[] {
@@ -31,8 +31,19 @@ export function messagesOf(state: ThreadState, runId: string | null = state.head
 /** What a run's next leg begins with: the branch it follows, and what it said itself. */
 export function historyFor(state: ThreadState, run: Run): Message[] {
   if (run.parentRunId !== undefined) return messagesOf(state, run.runId)
-  const parent = run.branch ? run.branch.parentRunId : state.head
-  return [...messagesOf(state, parent), ...messagesOf(state, run.runId)]
+  return [...messagesOf(state, parentOf(state, run)), ...messagesOf(state, run.runId)]
+}
+
+/** What an agent kept on the branch that a run follows, and in the run itself. */
+export function keptFor(state: ThreadState, run: Run): Kept[] {
+  const path = new Set([...branch(state, parentOf(state, run)), run].map(({ runId }) => runId))
+  return (state.kept.get(run.agent) ?? []).filter(({ runId }) => path.has(runId))
+}
+
+/** A first leg follows the branch it names, or the head; later legs stay where the run is. */
+export function parentOf(state: ThreadState, run: Run): string | null {
+  if (run.parentRunId !== undefined) return run.parentRunId
+  return run.branch ? run.branch.parentRunId : state.head
 }
 
 export const pendingAsks = (state: ThreadState, run: Run): AskRecord[] =>

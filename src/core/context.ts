@@ -1,13 +1,15 @@
 import { shownLine } from '../lib/visible.ts'
 import type { Agent, AgentContext, Question } from './agent.ts'
+import { keptFor } from './branch.ts'
 import { type Toolbox, toolCaller } from './calls.ts'
 import { cardOf } from './card.ts'
 import type { Bench } from './effects.ts'
 import { type Answer, type Ask, draft } from './entries.ts'
 import type { GovernorRules } from './governor.ts'
+import { guardedModel } from './guard.ts'
 import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
-import { type CallRules, modelCaller } from './model-calls.ts'
+import { type CallRules, meteredCall, modelCaller } from './model-calls.ts'
 import { defaultAskTimeout } from './policy.ts'
 import { remoteCaller } from './remote-calls.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
@@ -27,7 +29,8 @@ export interface AgentSetup {
 /** Everything an agent may touch during a leg, each of it behind the ledger. */
 export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
   const { toolbox } = setup
-  const { leg } = bench
+  const { leg, channel } = bench
+  const { agent } = leg.run
   const callModel = modelCaller(setup, bench)
   const callTools = toolCaller(toolbox, bench)
   const callRemote = remoteCaller(setup.governor, bench)
@@ -49,11 +52,19 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
       return [...[...own.values()].map(specOf), ...others]
     },
     messages: () => bench.messages,
-    state: () => leg.thread.state.states.get(leg.run.agent),
-    model: (one) => bench.work.add(callModel(one)),
+    state: () => leg.thread.state.states.get(agent),
+    given: () => leg.run.given,
+    kept: () => keptFor(leg.thread.state, leg.run),
+    keep: (checkpointId, data) =>
+      channel.write(draft('checkpoint.kept', { agent, checkpointId, data })),
+    metered: (call) => meteredCall(call, setup.rules, bench),
+    model: (call) => {
+      const by = call.by && guardedModel(call.by, toolbox.guard)
+      return bench.work.add(callModel(by ? { ...call, by } : call))
+    },
     call: (calls) => bench.work.add(callTools(calls)),
     remote: (one, work) => bench.work.add(callRemote(one, work)),
-    ask: (question) => ask(question, bench),
+    ask: (question) => raise(question, bench),
   }
 }
 
@@ -73,7 +84,7 @@ function specOf(tool: Tool): ToolSpec {
 /** Characters of a question's title. */
 const longestTitle = 2_000
 
-async function ask(question: Question, { leg, channel, clock, newId }: Bench): Promise<Answer> {
+async function raise(question: Question, { leg, channel, clock, newId }: Bench): Promise<Answer> {
   const { timeout = defaultAskTimeout, key, ...rest } = question
   for (const askId of leg.run.askIds) {
     const record = leg.thread.state.asks.get(askId)

@@ -1,5 +1,6 @@
 import type { Work } from '../lib/work.ts'
 import type { Agent, AgentContext, AgentEvent } from './agent.ts'
+import { parentOf } from './branch.ts'
 import type { Channel } from './channel.ts'
 import { endOf } from './ending.ts'
 import { type Draft, draft } from './entries.ts'
@@ -12,7 +13,7 @@ import { pauseAfter, type RetryRule } from './retry.ts'
 export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out: Out) {
   const { thread, run, signal } = leg
   const { channel } = out
-  const parentRunId = parentOf(leg)
+  const parentRunId = parentOf(thread.state, run)
   thread.tail.begin(leg.lease.fence, leg.runId, thread.state.seq)
   channel.write(draft('run.started', { leg: run.leg + 1, parentRunId }))
   if (run.leg === 0) channel.write(draft('thread.head', { runId: leg.runId }))
@@ -45,8 +46,9 @@ async function worthAgain(thrown: unknown, leg: Leg, agent: Agent, out: Out): Pr
   if (!agent.supportsRetry || thrown instanceof LegStop) return thrown
   const { code, message } = toRuntimeError(thrown, 'agent_failed')
   const tries = leg.run.agentRetries + 1
-  if (code !== 'agent_failed' || tries >= out.retry.attempts) return thrown
-  const inMs = pauseAfter({ code, retryable: true }, tries, out.retry, out.random()) ?? 0
+  const rule = { ...out.retry, ...agent.retry }
+  if (code !== 'agent_failed' || tries >= rule.attempts) return thrown
+  const inMs = pauseAfter({ code, retryable: true }, tries, rule, out.random()) ?? 0
   const value = { attempt: tries + 1, inMs, code, message, agent: agent.name }
   // All that was said is shown, or written; or the leg is not ours any more, or cancelled.
   const stop = await out.channel.commit().catch((reason: unknown) => reason)
@@ -111,10 +113,4 @@ async function stuck({ signal, clock }: Leg, over: AbortSignal): Promise<never> 
   })
   await clock.sleep(patience, over)
   throw signal.reason
-}
-
-/** A first leg follows the branch it names, or the head; later legs stay where the run is. */
-function parentOf({ run, thread }: Leg): string | null {
-  if (run.parentRunId !== undefined) return run.parentRunId
-  return run.branch ? run.branch.parentRunId : thread.state.head
 }

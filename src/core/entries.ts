@@ -233,6 +233,8 @@ export const bodies = {
   }),
   'grant.revoked': z.object({ grantId: id }),
   'state.patched': z.object({ agent: id, value: json }),
+  /** What an agent with checkpoints of its own needs to go on from this one. */
+  'checkpoint.kept': z.object({ agent: id, checkpointId: id, data: json }),
 
   /** A recorded request: the same key again gets `ref`, another digest is refused. */
   'key.used': z.object({ key: id, digest: z.string(), ref: z.string() }),

@@ -91,6 +91,7 @@ export const errors = {
     false,
     'The agent asked for something else than before the restart.',
   ),
+  agent_timeout: row('agent', 504, false, 'The agent took too long.'),
   too_many_steps: row('agent', 500, false, 'The agent took more steps than it may.'),
   tool_failed: row('tool', 500, false, 'The tool failed.'),
   tool_timeout: row('tool', 504, true, 'The tool took too long.'),

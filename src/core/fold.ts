@@ -128,8 +128,15 @@ export function apply(state: ThreadState, entry: Known): void {
       state.grants.delete(entry.body.grantId)
       return
     case 'state.patched':
-      state.states.set(entry.body.agent, entry.body.value)
+      patched(state, entry, run)
       return
+    case 'checkpoint.kept': {
+      const { agent, checkpointId, data } = entry.body
+      const kept = state.kept.get(agent) ?? []
+      kept.push({ checkpointId, data, runId: entry.runId ?? '' })
+      state.kept.set(agent, kept)
+      return
+    }
     case 'key.used':
       if (!state.keys.has(entry.body.key)) state.keys.set(entry.body.key, entry.body)
       return
@@ -198,6 +205,7 @@ function newRun(runId: string, entry: Known): Run {
     recoveries: 0,
     requests: [],
     before: undefined,
+    given: undefined,
     steps: [],
     messageIds: [],
     askIds: [],
@@ -239,6 +247,14 @@ function added(state: ThreadState, entry: Known<'message.added'>, run: Run | und
   if (!run) return
   if (!again) run.messageIds.push(message.id)
   run.recoveries = 0
+}
+
+function patched(state: ThreadState, entry: Known<'state.patched'>, named: Run | undefined): void {
+  const { agent, value } = entry.body
+  state.states.set(agent, value)
+  if (entry.actor.type === 'agent') return
+  const run = named ?? state.runs.get(state.active ?? '')
+  if (run?.agent === agent) run.given = { id: entry.id, value }
 }
 
 /** Steps and activities, as far as the value is one; other events are for whoever watches. */

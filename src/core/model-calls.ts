@@ -66,7 +66,7 @@ export function modelCaller(setup: AgentSetup, bench: Bench) {
     ordinals.set(place, ordinal + 1)
     const { key, effectId } = effectKey(leg.runId, checkpoint, path ?? 'model', ordinal)
     // Of the agent's own model, whichever is asked: the agent asks for the same.
-    const digest = requestDigest(setup.model.name, request)
+    const digest = requestDigest((call.by ?? setup.model).name, request)
     const { effects, messages } = leg.thread.state
     const made = recorded(effects.get(effectId), digest)
     const done = path === undefined ? earlier(digest, made) : made
@@ -74,7 +74,7 @@ export function modelCaller(setup: AgentSetup, bench: Bench) {
     if (said && done?.intent.last) throw new LegStop('finished')
     if (said) return { message: said.message, ...(done?.usage && { usage: done.usage }) }
 
-    const models = modelsFor(setup, bench)
+    const models = call.by ? [call.by] : modelsFor(setup, bench)
     const use = keyFor(rules, bench)
     const able = use.apiKey === undefined ? models : models.slice(0, 1)
     let attempt = effects.get(effectId)?.intent.attempt ?? 0
@@ -90,7 +90,7 @@ export function modelCaller(setup: AgentSetup, bench: Bench) {
         const fit = fitting.request()
         const about = { effectId, effect: 'model' as const, name: model.name, key, digest }
         const intent = { ...about, attempt: ++attempt }
-        const result = await once({ model, request: fit, use, intent, path }, setup, bench)
+        const result = await once({ ...call, model, request: fit, use, intent }, setup, bench)
         if ('message' in result) return result
         failure = result.failure
         if (result.last) throw failure
@@ -123,12 +123,13 @@ interface Attempt {
   request: ModelRequest
   use: ModelUse
   intent: Intent
-  path: string | undefined
+  path?: string
+  hidden?: boolean
 }
 
 /** One attempt at a call: past the provider's gate and the budget, through the ledger. */
 async function once(
-  { model, request, use, intent: { key, digest, attempt, ...about }, path }: Attempt,
+  { model, request, use, intent: { key, digest, attempt, ...about }, path, hidden }: Attempt,
   { rules, governor }: AgentSetup,
   bench: Bench,
 ): Promise<Result> {
@@ -158,7 +159,7 @@ async function once(
     }
     const { last } = await reserve({ intent, need, pending }, governor, bench)
     await channel.away(() => leg.lease.hold())
-    const writing = new Writing(messageId, bench, rules.sizes)
+    const writing = new Writing(messageId, bench, rules.sizes, hidden)
     const usage = () => writing.usage && { usage: priced(writing.usage, rules.prices[model.name]) }
     try {
       leg.signal.throwIfAborted()
@@ -175,7 +176,7 @@ async function once(
       outcome = 'answered'
       channel.write(
         draft('effect.done', { ...about, messageId, ...usage() }),
-        draft('message.added', { message, for: 'both' }),
+        draft('message.added', { message, for: hidden ? 'model' : 'both' }),
       )
       bench.messages.push(message)
       metered('ok', usage()?.usage)
@@ -246,6 +247,19 @@ function summingUp(request: ModelRequest): ModelRequest {
   const { toolChoice: _, ...parameters } = request.parameters ?? {}
   const none = request.tools.length > 0 && { toolChoice: 'none' as const }
   return { ...request, system: [...request.system, told], parameters: { ...parameters, ...none } }
+}
+
+/** A call that an agent made without us: all that can be done is to count it. */
+export function meteredCall(
+  { model, usage }: { model: string; usage?: Usage },
+  rules: CallRules,
+  { leg, channel, newId }: Bench,
+): void {
+  const about = { effectId: newId('eff'), effect: 'model', name: model } as const
+  const intent = { ...about, key: about.effectId, digest: '', attempt: 1, idempotent: true }
+  const cost = usage && { usage: priced(usage, rules.prices[model]) }
+  channel.write(draft('effect.intended', intent), draft('effect.done', { ...about, ...cost }))
+  rules.meter?.({ model, tenant: leg.thread.state.tenant, outcome: 'ok', usage: cost?.usage })
 }
 
 /** The client's own key, where the run is to be paid with it. */

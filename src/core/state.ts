@@ -33,6 +33,8 @@ export interface ThreadState {
   grants: Map<string, Grant>
   governor: Governor
   states: Map<string, unknown>
+  /** What agents keep of their own checkpoints, in the order it was kept. */
+  kept: Map<string, Kept[]>
   keys: Map<string, Body<'key.used'>>
   /** Messages that were not let in, by the rule that says so. */
   refused: Map<string, { rule: string; reason: string }>
@@ -42,6 +44,12 @@ export interface ThreadState {
   cuts: string[]
   /** The last link of the audit's chain, and where it is. */
   chain: { link: string; seq: number } | null
+}
+
+export interface Kept {
+  checkpointId: string
+  data: unknown
+  runId: string
 }
 
 export interface Activity {
@@ -92,6 +100,8 @@ export interface Run {
   requests: string[]
   /** The agent's state when the run was queued. */
   before: unknown
+  /** The client's copy of that state, as it last came with a request for this run. */
+  given: { id: string; value: unknown } | undefined
   /** Steps that the agent says it is in. */
   steps: string[]
   messageIds: string[]
@@ -209,6 +219,7 @@ export function emptyState(threadId: string): ThreadState {
     grants: new Map(),
     governor: emptyGovernor(),
     states: new Map(),
+    kept: new Map(),
     keys: new Map(),
     refused: new Map(),
     activities: new Map(),

@@ -1,3 +1,4 @@
+import type { Piece } from './agent.ts'
 import type { Bench } from './effects.ts'
 import { draft, type Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
@@ -34,10 +35,14 @@ export class Writing {
   readonly #inputs = new Map<string, number>()
   readonly #halves = new Map<string, string>()
 
-  constructor(messageId: string, bench: Bench, sizes: Sizes) {
+  /** Shown to nobody. */
+  readonly #hidden: boolean
+
+  constructor(messageId: string, bench: Bench, sizes: Sizes, hidden = false) {
     this.#messageId = messageId
     this.#bench = bench
     this.#sizes = sizes
+    this.#hidden = hidden
   }
 
   /** Takes an event; gives a promise when the event loop should have its turn. */
@@ -62,7 +67,7 @@ export class Writing {
         if (text === '') return
         this.#grow(text.length)
         this.#growInput(callId, (this.#inputs.get(callId) ?? 0) + text.length)
-        this.#bench.channel.piece({ kind: 'input', id: callId, messageId: id, name, text })
+        this.#show({ kind: 'input', id: callId, messageId: id, name, text })
         break
       }
       case 'call': {
@@ -97,13 +102,15 @@ export class Writing {
     this.#close()
     const parts = this.#parts.filter((part) => part.type !== 'call' && !isMute(part))
     const id = this.#messageId
-    if (parts.length === 0) return this.retraction('cancelled')
+    if (this.#hidden || parts.length === 0) return this.retraction('cancelled')
     const message: Message = { id, role: 'assistant', parts, partial: true }
     return [draft('message.added', { message, for: 'both' })]
   }
 
   retraction(why: string) {
-    return this.began ? [draft('message.retracted', { ids: [this.#messageId], why })] : []
+    return this.began && !this.#hidden
+      ? [draft('message.retracted', { ids: [this.#messageId], why })]
+      : []
   }
 
   #close(): void {
@@ -119,7 +126,11 @@ export class Writing {
   #say(kind: 'text' | 'reasoning', text: string): void {
     if (text === '') return
     this.#text.push(text)
-    this.#bench.channel.piece({ kind, id: this.#messageId, text })
+    this.#show({ kind, id: this.#messageId, text })
+  }
+
+  #show(piece: Piece): void {
+    if (!this.#hidden) this.#bench.channel.piece(piece)
   }
 
   /** Providers cut where they like, also inside of a character: its first half waits for the other. */

@@ -77,12 +77,25 @@ export function langchain(from: BaseChatModel | Chain, options: LangChainOptions
 /** Kinds that always say why they ended: without that, the answer was cut. */
 const endings = new Set(['openai', 'anthropic', 'google', 'googlegenerativeai', 'vertexai'])
 
-function chainOf(model: BaseChatModel): Chain {
-  // Some models are a shell around others that do the work, and each has a caller that retries.
+/** Turns a model's own retries off. Some are a shell around others that do the work, each with a caller. */
+export function triesOnce(model: BaseChatModel): void {
   for (const one of [model, ...Object.values(model)]) {
+    if (typeof one === 'function') continue // asked for its caller, a function throws
     const { caller } = Object(one) as { caller?: { maxRetries?: number } }
     if (caller) caller.maxRetries = 0
   }
+}
+
+/** As it is named in journals and prices: `openai/gpt-5`. */
+export function nameOf(model: BaseChatModel): string {
+  const { model: name, modelName = name } = Object(model) as Record<string, unknown>
+  return typeof modelName === 'string'
+    ? `${model._llmType()}/${modelName}`
+    : `langchain/${model._llmType()}`
+}
+
+function chainOf(model: BaseChatModel): Chain {
+  triesOnce(model)
   return async ({ messages, tools, signal }) => {
     if (tools.length === 0) return await model.stream(messages, { signal })
     if (!model.bindTools)

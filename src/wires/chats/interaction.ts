@@ -117,7 +117,7 @@ function agentEvents(state: ThreadState, run: Run): AgentEventJson[] {
   const events: { seq: number; event: AgentEventJson }[] = []
   for (const id of run.messageIds) {
     const said = state.messages.get(id)
-    if (!said) continue
+    if (!said || said.for === 'model') continue
     for (const event of messageEvents(said.message)) events.push({ seq: said.seq, event })
   }
   for (const id of run.effectIds) {

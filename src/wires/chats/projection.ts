@@ -61,6 +61,7 @@ function framesOf(entry: Known, chatId: string): Frame[] {
   switch (entry.kind) {
     case 'message.added': {
       const { message } = entry.body
+      if (entry.body.for === 'model') return []
       if (message.role !== 'user')
         return messageEvents(message).map((event) => frame(eventNames[event.type], event))
       const started = { interaction_id, chat_id: chatId, status: 'RUNNING' }

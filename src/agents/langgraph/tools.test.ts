@@ -1,0 +1,211 @@
+import { tool } from '@langchain/core/tools'
+import { MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
+import { createReactAgent, ToolNode } from '@langchain/langgraph/prebuilt'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { agui } from '../../../test/support/agui.ts'
+import { calling, converse, sayingModel } from '../../../test/support/graphs.ts'
+import { serve } from '../../../test/support/serve.ts'
+import { langgraph } from './agent.ts'
+import { governed } from './governed.ts'
+import { governedTools, offeredTools, toolNode } from './tools.ts'
+
+const made: string[] = []
+const schema = z.object({ to: z.string() })
+const send = tool(
+  async ({ to }, config) => {
+    made.push(`${to} ${String(config.configurable?.effectId).slice(0, 4)}`)
+    return `sent to ${to}`
+  },
+  { name: 'send', description: 'Sends it', schema },
+)
+const look = tool(
+  async ({ to }) => await new Promise<string>((resolve) => setTimeout(resolve, 150, `saw ${to}`)),
+  { name: 'look', description: 'Looks', schema },
+)
+
+const hasCalls = (message: unknown) => (Object(message).tool_calls ?? []).length > 0
+
+/** Model, then tools, until the model calls nothing more. */
+function loop(model: ReturnType<typeof sayingModel>, tools: ToolNode | typeof toolNode) {
+  return new StateGraph(MessagesAnnotation)
+    .addNode('model', async ({ messages }) => ({
+      messages: [await governed(model).invoke(messages)],
+    }))
+    .addNode('tools', tools as typeof toolNode)
+    .addEdge(START, 'model')
+    .addConditionalEdges('model', ({ messages }) =>
+      hasCalls(messages.at(-1)) ? 'tools' : '__end__',
+    )
+    .addEdge('tools', 'model')
+}
+
+describe('governed tools', () => {
+  test('in a tool node are asked about, made once, and the model hears the result', async () => {
+    made.length = 0
+    const model = sayingModel((messages, n) =>
+      n === 0 ? calling('c1', 'send', { to: 'ann' }) : `Done: ${messages.at(-1)!.text}`,
+    )
+    const graph = loop(model, new ToolNode(governedTools([send])))
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    const { asked, frames, status } = await converse(server, 'c', 'go', () => ({ approved: true }))
+    expect(asked).toMatchObject([
+      { kind: 'approval', tool_name: 'send', tool_input: '{"to":"ann"}' },
+    ])
+    expect(status).toBe('COMPLETED')
+    expect(made).toEqual(['ann eff_'])
+    expect(frames.find(({ event }) => event === 'answer')!.data.content).toBe('Done: sent to ann')
+    const results = (await server.journal('c')).filter(
+      ({ kind, body }) => kind === 'message.added' && body.message.role === 'tool',
+    )
+    expect(results.length).toBe(1)
+  })
+
+  test('that may run do so while others are asked about, and none is made twice', async () => {
+    made.length = 0
+    const both = calling('c1', 'send', { to: 'ann' })
+    both.tool_calls!.push({ id: 'c2', name: 'look', args: { to: 'bob' }, type: 'tool_call' })
+    const model = sayingModel((_messages, n) => (n === 0 ? both : 'Done.'))
+    const tools = [...governedTools([send]), ...governedTools([look], { access: 'read' })]
+    const server = await serve({
+      agents: [langgraph(loop(model, new ToolNode(tools)), { name: 'graph' })],
+    })
+    const no = { approved: false, reason: 'not now' }
+    const { asked, status } = await converse(server, 'c', 'go', () => no)
+    expect(asked.map(({ tool_name }) => tool_name)).toEqual(['send'])
+    expect(status).toBe('COMPLETED')
+    expect(made).toEqual([])
+    const journal = await server.journal('c')
+    const done = journal.filter((one) => one.kind === 'effect.done' && one.body.effect === 'tool')
+    expect(done.length).toBe(1)
+    expect(model.asked[1]!.slice(-2).map(({ text }) => text)).toEqual([
+      'The user rejected this call: not now',
+      'saw bob',
+    ])
+  })
+
+  test('work in LangGraph’s own agent', async () => {
+    made.length = 0
+    const model = sayingModel((_messages, n) =>
+      n === 0 ? calling('c1', 'send', { to: 'eve' }) : 'Ok.',
+    )
+    const graph = createReactAgent({ llm: governed(model), tools: governedTools([send]) })
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    const { frames, status } = await converse(server, 'c', 'go', () => ({ approved: true }))
+    expect(frames.filter(({ event }) => event === 'error')).toEqual([])
+    expect(status).toBe('COMPLETED')
+    expect(made).toEqual(['eve eff_'])
+    expect(model.asked.length).toBe(2)
+  })
+
+  test('that a node calls by itself are made once too, when it is run again', async () => {
+    made.length = 0
+    const [first] = governedTools([look], { access: 'read' })
+    const [second] = governedTools([send])
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('node', async () => {
+        const saw = await first!.invoke({ to: 'ann' })
+        const sent = await second!.invoke({ to: String(saw) })
+        return { messages: [{ role: 'assistant', content: String(sent) }] }
+      })
+      .addEdge(START, 'node')
+    const agent = langgraph(graph, { name: 'graph', tools: [first!, second!] })
+    const server = await serve({ agents: [agent] })
+    const { frames, status } = await converse(server, 'c', 'go', () => ({ approved: true }))
+    expect(status).toBe('COMPLETED')
+    expect(made).toEqual(['saw ann eff_'])
+    expect(frames.findLast(({ event }) => event === 'answer')!.data.content).toBe('sent to saw ann')
+    const done = (await server.journal('c')).filter((one) => one.kind === 'effect.done')
+    expect(done.length).toBe(2)
+  })
+
+  test('outside of a leg refuse to do anything', async () => {
+    await expect(governedTools([send])[0]!.invoke({ to: 'x' })).rejects.toThrow('Handrail')
+    await expect(governed(sayingModel(() => 'x')).invoke('hi')).rejects.toThrow('Handrail')
+  })
+})
+
+describe('tools of the client', () => {
+  const tools = [{ name: 'pick', description: 'Picks', parameters: { type: 'object' } }]
+  const user = { id: 'u1', role: 'user', content: 'go' }
+  const result = { id: 'r1', role: 'tool', toolCallId: 'c1', content: 'the red one' }
+
+  test('are offered to the model; a call ends the leg in its node, and the result goes on there', async () => {
+    let offered: unknown
+    const model = sayingModel((messages, n) =>
+      n === 0 ? calling('c1', 'pick', {}) : `Picked ${messages.at(-1)!.text}.`,
+    )
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('model', async ({ messages }) => {
+        offered = offeredTools()
+        return {
+          messages: [await governed(model).bindTools!(offeredTools() as never).invoke(messages)],
+        }
+      })
+      .addNode('tools', toolNode)
+      .addEdge(START, 'model')
+      .addConditionalEdges('model', ({ messages }) =>
+        hasCalls(messages.at(-1)) ? 'tools' : '__end__',
+      )
+      .addEdge('tools', 'model')
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    const first = await agui(server.url, { runId: 'r1', messages: [user], tools })
+    expect(first.find(({ type }) => type === 'TOOL_CALL_START')).toMatchObject({
+      toolCallName: 'pick',
+    })
+    expect(offered).toEqual([{ type: 'function', function: tools[0] }])
+    const second = await agui(server.url, { runId: 'r2', messages: [user, result], tools })
+    const text = second
+      .filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT')
+      .map(({ delta }) => delta)
+    expect(text.join('')).toBe('Picked the red one.')
+    expect(second.at(-1)).toMatchObject({ type: 'RUN_FINISHED' })
+    expect(model.asked.length).toBe(2)
+  })
+
+  test('reach the state, and a graph that ends in a call of one goes on with its result', async () => {
+    const { Annotation } = await import('@langchain/langgraph')
+    const State = Annotation.Root({
+      ...MessagesAnnotation.spec,
+      copilotkit: Annotation<{ actions: { name: string }[] }>,
+    })
+    let actions: unknown
+    const model = sayingModel((messages, n) =>
+      n === 0 ? calling('c1', 'pick', {}) : `Picked ${messages.at(-1)!.text}.`,
+    )
+    const graph = new StateGraph(State)
+      .addNode('model', async ({ messages, copilotkit }) => {
+        actions = copilotkit.actions
+        return { messages: [await governed(model).invoke(messages)] }
+      })
+      .addEdge(START, 'model')
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    await agui(server.url, { runId: 'r1', messages: [user], tools })
+    expect(actions).toEqual(tools)
+    const second = await agui(server.url, { runId: 'r2', messages: [user, result], tools })
+    const text = second
+      .filter(({ type }) => type === 'TEXT_MESSAGE_CONTENT')
+      .map(({ delta }) => delta)
+    expect(text.join('')).toBe('Picked the red one.')
+    expect(model.asked[1]!.map(({ type }) => type)).toEqual(['human', 'ai', 'tool'])
+  })
+
+  test('bring the state along with their result, to a graph that has ended too', async () => {
+    const { Annotation } = await import('@langchain/langgraph')
+    const State = Annotation.Root({ ...MessagesAnnotation.spec, topic: Annotation<string> })
+    const model = sayingModel((_messages, n) => (n === 0 ? calling('c1', 'pick', {}) : 'Done.'))
+    const seen: unknown[] = []
+    const graph = new StateGraph(State)
+      .addNode('model', async ({ messages, topic }) => {
+        seen.push(topic)
+        return { messages: [await governed(model).invoke(messages)] }
+      })
+      .addEdge(START, 'model')
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    await agui(server.url, { runId: 'r1', messages: [user], tools, state: { topic: 'one' } })
+    const state = { topic: 'two' }
+    const second = await agui(server.url, { runId: 'r2', messages: [user, result], tools, state })
+    expect(second.at(-1)).toMatchObject({ type: 'RUN_FINISHED' })
+    expect(seen).toEqual(['one', 'two'])
+  })
+})
