@@ -1,6 +1,7 @@
 import type { Answer, Ask, RunOptions, Usage } from './entries.ts'
 import type { CallPart, Message } from './messages.ts'
 import type { ModelParameters, ToolSpec } from './model.ts'
+import type { RemoteLine } from './remote-legs.ts'
 
 /**
  * A way to think. It is run once for each leg, from the start, and finds in `ctx` what earlier
@@ -65,6 +66,8 @@ export interface AgentContext {
   call(calls: readonly CallPart[]): Promise<void>
   /** The answer to a question, if it is there; else raises it and ends the leg. */
   ask(question: Question): Promise<Answer>
+  /** Work that another server does for this run, leg by leg, each of it through the ledger. */
+  remote(name: string): RemoteLine
 }
 
 export interface ModelCall {

@@ -6,6 +6,7 @@ import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
 import { type CallRules, modelCaller } from './model-calls.ts'
 import { defaultAskTimeout } from './policy.ts'
+import { remoteLine } from './remote-legs.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
 
 export interface AgentSetup {
@@ -43,6 +44,7 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
     model: modelCaller(fallback ? [model, fallback] : [model], rules, bench),
     call: toolCaller(toolbox, bench),
     ask: (question) => ask(question, bench),
+    remote: (name) => remoteLine(name, toolbox.guard, bench),
   }
 }
 
