@@ -27,14 +27,19 @@ export interface RemoteCall {
    * After a crash: whether the effect with this id is known there. `undefined` when that cannot be
    * found out, and a person is asked.
    */
-  look?(effectId: string, signal: AbortSignal): Promise<'absent' | 'there' | undefined>
+  look?(begun: Begun, signal: AbortSignal): Promise<'absent' | 'there' | undefined>
   /** Does it: yields what is said, gives what the next leg has to know. Must end with its signal. */
   work(use: RemoteUse): AsyncGenerator<AgentEvent, string, undefined>
 }
 
-export interface RemoteUse {
+export interface Begun {
   /** The same for every attempt: hand it on as the idempotency key. */
   effectId: string
+  /** Counts from 1. */
+  attempt: number
+}
+
+export interface RemoteUse extends Begun {
   signal: AbortSignal
   /** It is under way there since before a crash: read on, begin nothing. */
   rejoin: boolean
@@ -96,6 +101,7 @@ async function* remoteLeg(
   const about = { effectId, effect: 'remote' as const, name }
   const record = leg.thread.state.effects.get(effectId)
   const fate = await fateOf(record, call, bench)
+  const attempt = (record?.intent.attempt ?? 0) + (fate === 'run' ? 1 : 0)
   if (fate === 'skip') {
     const error = new RuntimeError('remote_cut', 'Whether the remote agent did it is not known.')
     channel.write(draft('effect.failed', { ...about, error: failureOf(error) }))
@@ -109,7 +115,6 @@ async function* remoteLeg(
   if (fate === 'run') {
     mayHandOver(leg)
     await overBudget(bench)
-    const attempt = (record?.intent.attempt ?? 0) + 1
     const { input, timeout, idempotent = false } = call
     const intent = { ...about, key, digest: digestOf(input ?? null), attempt, timeout, idempotent }
     await channel.commit(draft('effect.intended', intent))
@@ -123,7 +128,7 @@ async function* remoteLeg(
   const time = countdown(call.timeout, clock, over.signal)
   const signal = AbortSignal.any([leg.signal, time.signal])
   try {
-    const events = call.work({ effectId, signal, rejoin: fate === 'rejoin' })
+    const events = call.work({ effectId, attempt, signal, rejoin: fate === 'rejoin' })
     const output = yield* guarded(events, guard)
     signal.throwIfAborted() // it may stop quietly
     bench.crash('effect.ran')
@@ -165,7 +170,7 @@ async function fateOf(
   if (!record || record.state === 'failed') return 'run'
   const { leg, clock } = bench
   const { effectId, attempt, timeout = call.timeout } = record.intent
-  const found = await call.look?.(effectId, leg.signal)
+  const found = await call.look?.({ effectId, attempt }, leg.signal)
   if (found === 'there') return 'rejoin'
   if (found === 'absent' || call.idempotent) return 'run'
   const key = `doubt:${effectId}:${attempt}`
