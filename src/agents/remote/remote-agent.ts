@@ -4,7 +4,7 @@ import type { Answer } from '../../core/entries.ts'
 import { validHistory } from '../../core/history.ts'
 import { callsOf, type Message } from '../../core/messages.ts'
 import type { ToolSpec } from '../../core/model.ts'
-import type { RemoteUse } from '../../core/remote-legs.ts'
+import type { Begun, RemoteUse } from '../../core/remote-legs.ts'
 import { isFrom } from './scribe.ts'
 
 /** What is the same for every agent that runs elsewhere. */
@@ -57,7 +57,7 @@ export interface Protocol {
   work(request: LegRequest): AsyncGenerator<AgentEvent, LegEnd, undefined>
   /** See `RemoteCall`. */
   look?(
-    effectId: string,
+    begun: Begun,
     place: Record<string, unknown> | undefined,
     signal: AbortSignal,
   ): Promise<'absent' | 'there' | undefined>
@@ -99,7 +99,7 @@ export function remoteAgent(options: RemoteAgentOptions, protocol: Protocol): Ag
           idempotent,
           timeout: protocol.timeout,
           ...(protocol.look && {
-            look: (effectId, signal) => protocol.look!(effectId, place, signal),
+            look: (begun, signal) => protocol.look!(begun, known?.place, signal),
           }),
           async *work(use) {
             const ended = yield* protocol.work({ ...request, ...use })
