@@ -24,13 +24,15 @@ export interface RemoteCall {
   /** Milliseconds after which it is given up and cannot still be going on. */
   timeout: number
   /**
-   * After a crash: whether the effect with this id is known there. `undefined` when that cannot be
-   * found out, and a person is asked.
+   * After a crash: whether the effect with this id is known there. When that cannot be found out, a
+   * person is asked, with the evidence that there is.
    */
-  look?(begun: Begun, signal: AbortSignal): Promise<'absent' | 'there' | undefined>
+  look?(begun: Begun, signal: AbortSignal): Promise<Looked>
   /** Does it: yields what is said, gives what the next leg has to know. Must end with its signal. */
   work(use: RemoteUse): AsyncGenerator<AgentEvent, string, undefined>
 }
+
+export type Looked = 'absent' | 'there' | { evidence?: unknown }
 
 export interface Begun {
   /** The same for every attempt: hand it on as the idempotency key. */
@@ -185,6 +187,8 @@ async function fateOf(
   // It may still be at work there: nobody can say yet what became of it.
   const until = record.at + timeout
   if (clock.now() < until) await clock.sleep(until - clock.now(), leg.signal)
+  const later = await call.look?.({ effectId, attempt }, leg.signal)
+  const evidence = typeof later === 'object' ? later.evidence : undefined
   const ask: Ask = {
     askId: bench.newId('ask'),
     kind: 'in_doubt',
@@ -193,6 +197,7 @@ async function fateOf(
     key,
     effectId,
     input: call.input,
+    ...(evidence !== undefined && { evidence }),
     deadline: clock.now() + 24 * 3_600_000,
     atTimeout: 'reject',
   }
