@@ -1,4 +1,14 @@
 /** What a configuration file, or a program that embeds Handrail, may use. */
+export { type AguiAgentOptions, aguiAgent } from './agents/remote/agui/agent.ts'
+export {
+  type CopilotKitEndpointOptions,
+  copilotKitEndpoint,
+} from './agents/remote/copilotkit/endpoint.ts'
+export {
+  type LangGraphPlatformOptions,
+  langGraphPlatform,
+} from './agents/remote/langgraph-platform/agents.ts'
+export type { RemoteSettings } from './agents/remote/settings.ts'
 export { type ToolLoopOptions, toolLoop } from './agents/tool-loop/agent.ts'
 export { localBus } from './bus/local/bus.ts'
 export { compose } from './compose.ts'

@@ -25,7 +25,8 @@ export function egress(
   { connect, silence }: Patience,
   allowPrivate = isPrivateName(base.hostname),
 ): Egress {
-  const options = { keepAlive: true, lookup: allowPrivate ? lookup : publicOnly }
+  // A connection for each request: one that was kept may be gone, and then nobody knows what got through.
+  const options = { keepAlive: false, lookup: allowPrivate ? lookup : publicOnly }
   const agent = base.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options)
   if (isIP(bare(base.hostname)) && !allowPrivate && isPrivate(bare(base.hostname)))
     throw new RuntimeError('remote_refused', notPublic)
@@ -46,7 +47,9 @@ export function egress(
         () => stop('remote_unavailable', 'The remote agent could not be reached in time.'),
         connect,
       )
+      let sending = false
       const connected = () => {
+        sending = true
         clearTimeout(late)
         late = setTimeout(() => stop('remote_timeout', silent(silence)), silence)
       }
@@ -57,11 +60,11 @@ export function egress(
       })
       sent.on('response', () => clearTimeout(late))
       sent.on('response', resolve)
-      sent.on('error', (error: NodeJS.ErrnoException) => reject(named(error, sent.socket)))
+      sent.on('error', (error: NodeJS.ErrnoException) => reject(named(error, sending)))
       sent.on('close', () => {
         clearTimeout(late)
         signal?.removeEventListener('abort', leave)
-        reject(signal?.aborted ? signal.reason : new RuntimeError('remote_cut'))
+        reject(signal?.aborted ? signal.reason : named(new Error('closed'), sending))
       })
       sent.end(init.body as string | undefined)
     })
@@ -113,7 +116,7 @@ function bodyOf(message: IncomingMessage, silence: number): ReadableStream<Uint8
           if (done) out.close()
           else out.enqueue(new Uint8Array(value))
         } catch (error) {
-          out.error(named(error as NodeJS.ErrnoException, undefined))
+          out.error(named(error as NodeJS.ErrnoException, true))
         } finally {
           clearTimeout(late)
         }
@@ -126,13 +129,12 @@ function bodyOf(message: IncomingMessage, silence: number): ReadableStream<Uint8
   )
 }
 
-/** Errors of connections by what they mean. */
-function named(error: NodeJS.ErrnoException, socket: { bytesWritten: number } | null | undefined) {
+/** Errors of connections by what they mean. `sent`: some of the request may have got through. */
+function named(error: NodeJS.ErrnoException, sent: boolean): Error {
   const { cause } = error
   if (error instanceof RuntimeError) return error
   if (cause instanceof RuntimeError) return cause
   if (error.name === 'AbortError') return error
-  const sent = socket === undefined || (socket?.bytesWritten ?? 0) > 0
   return new RuntimeError(sent ? 'remote_cut' : 'remote_unavailable', undefined, { cause: error })
 }
 

@@ -4,7 +4,7 @@ import type { Answer } from '../../core/entries.ts'
 import { validHistory } from '../../core/history.ts'
 import { callsOf, type Message } from '../../core/messages.ts'
 import type { ToolSpec } from '../../core/model.ts'
-import type { Begun, RemoteUse } from '../../core/remote-legs.ts'
+import type { Begun, Looked, RemoteUse } from '../../core/remote-legs.ts'
 import { isFrom } from './scribe.ts'
 
 /** What is the same for every agent that runs elsewhere. */
@@ -60,7 +60,7 @@ export interface Protocol {
     begun: Begun,
     place: Record<string, unknown> | undefined,
     signal: AbortSignal,
-  ): Promise<'absent' | 'there' | undefined>
+  ): Promise<Looked>
 }
 
 /** An agent that runs elsewhere: leg after leg there, and between them what has to be answered here. */

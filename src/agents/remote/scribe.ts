@@ -12,6 +12,9 @@ export const limits = {
   entries: 20_000,
 }
 
+const reserved =
+  /^(step\.(started|finished)|activity|retry|fallback|context|guardrail|governor|remote\.)/
+
 interface Open {
   message: Message
   /** What the remote calls its text, and its reasoning. */
@@ -142,6 +145,11 @@ export class Scribe {
   *keep(event: AgentEvent): Generator<AgentEvent> {
     this.#count(sizeOf(event))
     yield event
+  }
+
+  /** Names of events that mean something to us are ours: a remote's own get another. */
+  *event(name: string, value: unknown): Generator<AgentEvent> {
+    yield* this.keep({ type: 'event', name: reserved.test(name) ? `remote:${name}` : name, value })
   }
 
   /** The end: all that is open is whole now. */

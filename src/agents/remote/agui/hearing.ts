@@ -3,13 +3,10 @@ import { RuntimeError } from '../../../core/errors.ts'
 import { asText } from '../../../core/messages.ts'
 import { sha256 } from '../../../lib/canonical.ts'
 import { Changes, patched } from '../changes.ts'
+import { questionIn } from '../questions.ts'
 import type { Interrupt, LegEnd, LegRequest } from '../remote-agent.ts'
 import { Scribe, wrong } from '../scribe.ts'
 import type { AguiEvent, Chunk, Finished, Snapshot } from './events.ts'
-
-/** Names of events that mean something to us: a remote's own get another. */
-const reserved =
-  /^(step\.(started|finished)|activity|retry|fallback|context|guardrail|governor|remote\.)/
 
 /** What AG-UI's events of one leg become here. */
 export class Hearing {
@@ -147,7 +144,7 @@ export class Hearing {
     }
     const { outcome } = event
     const asked = outcome?.type === 'interrupt' ? outcome.interrupts.map(interruptOf) : []
-    this.end = [...this.#interrupts, ...asked]
+    this.end = asked.length > 0 ? asked : this.#interrupts // some tell both ways
   }
 
   *#activity(id: string, activity: string, content: unknown): Generator<AgentEvent> {
@@ -162,8 +159,7 @@ export class Hearing {
       this.#interrupts.push(legacyInterrupt(this.#interrupts.length, value))
       return
     }
-    const own = reserved.test(name) ? `remote:${name}` : name
-    yield* this.scribe.keep({ type: 'event', name: own, value })
+    yield* this.scribe.event(name, value)
   }
 
   /** Pieces that begin and end by themselves. */
@@ -266,20 +262,5 @@ function interruptOf({
 export const legacyPrefix = 'on_interrupt:'
 
 /** CopilotKit's older way to ask: an event, and the answer beside the messages of the next run. */
-function legacyInterrupt(index: number, given: unknown): Interrupt {
-  const value = typeof given === 'string' ? parsed(given) : given
-  const said = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
-  const title = [said.message, said.question, said.title, value].find(isText)
-  const text = title ?? 'The remote agent asks for an answer'
-  return { id: `${legacyPrefix}${index}`, kind: 'input', title: text, input: value }
-}
-
-const isText = (one: unknown): one is string => typeof one === 'string' && one !== ''
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
+const legacyInterrupt = (index: number, value: unknown): Interrupt =>
+  questionIn(`${legacyPrefix}${index}`, value)

@@ -3,6 +3,7 @@ import type { AgentContext, AgentEvent } from '../../../core/agent.ts'
 import { RuntimeError } from '../../../core/errors.ts'
 import { canonical, digestOf } from '../../../lib/canonical.ts'
 import { Changes } from '../changes.ts'
+import { questionIn } from '../questions.ts'
 import type { Interrupt } from '../remote-agent.ts'
 import { Scribe, wrong } from '../scribe.ts'
 
@@ -35,10 +36,6 @@ type Said = z.output<typeof messageSchema>
 
 const interruptSchema = z.looseObject({ id: none(z.string()), value: z.unknown() })
 const errorSchema = z.looseObject({ error: none(z.string()), message: none(z.string()) })
-
-/** Names of events that mean something to us: a remote's own get another. */
-const reserved =
-  /^(step\.(started|finished)|activity|retry|fallback|context|guardrail|governor|remote\.)/
 
 /** What a run of a LangGraph server becomes here. */
 export class Hearing {
@@ -118,11 +115,7 @@ export class Hearing {
     for (const one of Array.isArray(given) ? given : []) {
       const { id, value } = read(interruptSchema, one, 'an interrupt')
       const key = id ?? `interrupt-${this.#interrupts.size}`
-      const said = (isObject(value) ? value : {}) as Record<string, unknown>
-      const texts = [said.question, said.message, said.title, said.description, value]
-      const title = texts.find((text) => typeof text === 'string' && text !== '')
-      const told = title === undefined ? 'The remote agent asks for an answer' : String(title)
-      this.#interrupts.set(key, { id: key, kind: 'input', title: told, input: value })
+      this.#interrupts.set(key, questionIn(key, value))
     }
   }
 
@@ -184,8 +177,7 @@ export class Hearing {
     const said = isObject(data) ? data : {}
     const named = typeof said.name === 'string' && 'value' in said
     const name = named ? String(said.name) : 'langgraph'
-    const own = reserved.test(name) ? `remote:${name}` : name
-    yield* this.scribe.keep({ type: 'event', name: own, value: named ? said.value : data })
+    yield* this.scribe.event(name, named ? said.value : data)
   }
 
   /** Messages as they are now whole. What stands before the user's last words was there before. */
