@@ -1,9 +1,9 @@
-import { RuntimeError } from '../../../core/errors.ts'
 import { accepted, type Reach } from '../reach.ts'
 import { wrong } from '../scribe.ts'
 
-/** Bytes of one response. */
+/** Bytes of one response, and of one event. */
 const mostBytes = 256 * 1024 * 1024
+const longest = 10 * 1024 * 1024
 
 /**
  * A `fetch` for AG-UI's client. Its reader must never see a body fail: it would throw that where nobody
@@ -34,32 +34,40 @@ export class Transport {
     const reader = body.getReader()
     const decoder = new TextDecoder('utf-8', { fatal: true })
     let size = 0
-    const end = (out: ReadableStreamDefaultController, why?: unknown) => {
-      this.failure ??= why
-      out.close()
+    const next = async (): Promise<Uint8Array | undefined> => {
+      const { done, value } = await reader.read()
+      try {
+        decoder.decode(value, { stream: !done })
+      } catch {
+        throw wrong('it is not valid UTF-8')
+      }
+      if (done) return undefined
+      size += value.length
+      if (size > mostBytes) throw wrong(`over ${mostBytes} bytes in one answer`)
+      return value
     }
     return new ReadableStream<Uint8Array>(
       {
         pull: async (out) => {
           await this.room()
-          let chunk: Uint8Array | undefined
+          const held: Uint8Array[] = []
+          let waiting = 0
           try {
-            const { done, value } = await reader.read()
-            if (done) decoder.decode()
-            else {
-              decoder.decode(value, { stream: true })
-              size += value.length
-              if (size > mostBytes) throw wrong(`over ${mostBytes} bytes in one answer`)
-              chunk = value
+            // Whole events at once: the client looks through all that it holds for every piece it gets.
+            for (;;) {
+              const chunk = await next()
+              if (!chunk) break
+              held.push(chunk)
+              waiting += chunk.length
+              if (endsEvent(held)) return out.enqueue(Buffer.concat(held))
+              if (waiting > longest) throw wrong(`an event of over ${longest} bytes`)
             }
+            if (waiting > 0) out.enqueue(Buffer.concat(held))
           } catch (error) {
+            this.failure ??= error
             await reader.cancel().catch(() => {})
-            const known = error instanceof RuntimeError ? error : undefined
-            const broken = error instanceof TypeError ? wrong('it is not valid UTF-8') : error
-            return end(out, known ?? broken)
           }
-          if (chunk) out.enqueue(chunk)
-          else end(out)
+          out.close()
         },
         cancel: async () => {
           await reader.cancel().catch(() => {})
@@ -69,3 +77,13 @@ export class Transport {
     )
   }
 }
+
+/** Whether the last of these chunks has the end of an event in it. */
+function endsEvent(chunks: readonly Uint8Array[]): boolean {
+  const last = chunks.at(-1)!
+  const before = chunks.at(-2)
+  if (before?.at(-1) === newline && last[0] === newline) return true
+  return Buffer.from(last.buffer, last.byteOffset, last.length).includes('\n\n')
+}
+
+const newline = 10
