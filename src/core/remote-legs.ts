@@ -214,16 +214,20 @@ async function* guarded(
   guard: Guard | undefined,
 ): AsyncGenerator<AgentEvent, string, undefined> {
   if (!guard?.output) return yield* events
-  for (;;) {
-    const { done, value } = await events.next()
-    if (done) return value
-    if (value.type === 'piece') continue
-    if (value.type === 'message' && value.message.role === 'assistant') {
-      const watch = guard.output()
-      watch.take({ type: 'text', text: textOf(value.message) })
-      watch.end()
+  try {
+    for (;;) {
+      const { done, value } = await events.next()
+      if (done) return value
+      if (value.type === 'piece') continue
+      if (value.type === 'message' && value.message.role === 'assistant') {
+        const watch = guard.output()
+        watch.take({ type: 'text', text: textOf(value.message) })
+        watch.end()
+      }
+      yield value
     }
-    yield value
+  } finally {
+    await events.return('') // what is not to be heard is not listened to
   }
 }
 

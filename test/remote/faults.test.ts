@@ -54,7 +54,7 @@ const faults: Record<string, [string, (response: ServerResponse) => void, boolea
     true,
   ],
   'ends without an end': ['remote_cut', (r) => sse(r, [started, ...open]), true],
-  'fails': [
+  fails: [
     'remote_failed',
     (r) => sse(r, [started, ...open, { type: 'RUN_ERROR', message: 'No luck.', code: 'LUCK' }]),
     true,
@@ -69,7 +69,8 @@ const faults: Record<string, [string, (response: ServerResponse) => void, boolea
   ],
   'gives the result of a call that it did not make': [
     'remote_protocol',
-    (r) => sse(r, [started, { type: 'TOOL_CALL_RESULT', messageId: 'm', toolCallId: 'x', content: '' }]),
+    (r) =>
+      sse(r, [started, { type: 'TOOL_CALL_RESULT', messageId: 'm', toolCallId: 'x', content: '' }]),
   ],
   'begins the same message twice': [
     'remote_protocol',
@@ -80,13 +81,19 @@ const faults: Record<string, [string, (response: ServerResponse) => void, boolea
     'remote_protocol',
     (r) => sse(r, [started, ...callEvents('c', 'f', {}), ...callEvents('c', 'f', {})]),
   ],
-  'speaks before it has started': ['remote_protocol', (r) => sse(r, [...textEvents('m', 'x'), finished])],
+  'speaks before it has started': [
+    'remote_protocol',
+    (r) => sse(r, [...textEvents('m', 'x'), finished]),
+  ],
   'sends an event of the wrong shape': [
     'remote_protocol',
     (r) => sse(r, [started, { type: 'TEXT_MESSAGE_CONTENT', messageId: 7, delta: null }]),
   ],
   'sends what is not JSON': ['remote_protocol', (r) => raw(r, `${frame(started)}data: {oops\n\n`)],
-  'sends JSON that is no event': ['remote_protocol', (r) => raw(r, `${frame(started)}data: null\n\n`)],
+  'sends JSON that is no event': [
+    'remote_protocol',
+    (r) => raw(r, `${frame(started)}data: null\n\n`),
+  ],
   'sends what is not UTF-8': [
     'remote_protocol',
     (r) => raw(r, Buffer.concat([Buffer.from(frame(started)), Buffer.from([0x64, 0xff, 0xfe])])),
@@ -94,16 +101,26 @@ const faults: Record<string, [string, (response: ServerResponse) => void, boolea
   'sends a page': ['remote_protocol', (r) => raw(r, '<h1>Hello</h1>', 'text/html')],
   'sends one event of twelve megabytes': [
     'remote_protocol',
-    (r) => raw(r, `${frame(started)}data: {"type":"CUSTOM","name":"x","value":"${'y'.repeat(12_000_000)}"}`),
+    (r) =>
+      raw(
+        r,
+        `${frame(started)}data: {"type":"CUSTOM","name":"x","value":"${'y'.repeat(12_000_000)}"}`,
+      ),
   ],
   'writes a message of five million characters': [
     'remote_protocol',
     (r) => sse(r, [started, ...textEvents('m', ...Array<string>(50).fill('z'.repeat(100_000)))]),
   ],
-  'refuses': ['remote_refused', (r) => r.writeHead(403).end('Who are you?')],
-  'breaks': ['remote_failed', (r) => r.writeHead(500).end('Traceback')],
-  'sends us elsewhere': ['remote_refused', (r) => r.writeHead(307, { location: 'http://127.0.0.1:1/run' }).end()],
-  'sends us round in circles': ['remote_protocol', (r) => r.writeHead(302, { location: '/other' }).end()],
+  refuses: ['remote_refused', (r) => r.writeHead(403).end('Who are you?')],
+  breaks: ['remote_failed', (r) => r.writeHead(500).end('Traceback')],
+  'sends us elsewhere': [
+    'remote_refused',
+    (r) => r.writeHead(307, { location: 'http://127.0.0.1:1/run' }).end(),
+  ],
+  'sends us round in circles': [
+    'remote_protocol',
+    (r) => r.writeHead(302, { location: '/other' }).end(),
+  ],
 }
 
 describe('a remote that', () => {
@@ -143,7 +160,12 @@ describe('a remote that', () => {
 
   test('says more after its end is not heard', async () => {
     const { server } = await faulty((response) =>
-      sse(response, [started, ...textEvents('m1', 'The end.'), finished, ...textEvents('m2', 'And then')]),
+      sse(response, [
+        started,
+        ...textEvents('m1', 'The end.'),
+        finished,
+        ...textEvents('m2', 'And then'),
+      ]),
     )
     const frames = await ask(server, 'c', 'go')
     expect(shown(frames)).toEqual(['The end.'])
@@ -191,7 +213,12 @@ describe('a remote that', () => {
 
   test('wants too much kept is stopped', async () => {
     const { server } = await faulty(
-      (response) => sse(response, [started, ...Array.from({ length: 25_000 }, (_, n) => ({ type: 'CUSTOM', name: 'n', value: n })), finished]),
+      (response) =>
+        sse(response, [
+          started,
+          ...Array.from({ length: 25_000 }, (_, n) => ({ type: 'CUSTOM', name: 'n', value: n })),
+          finished,
+        ]),
       { silence: 30_000, total: 60_000 },
     )
     const frames = await ask(server, 'c', 'go')

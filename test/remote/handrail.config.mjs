@@ -15,6 +15,8 @@ export default defineConfig({
           }),
         ]
       : []),
-    ...(TEST_LANGGRAPH ? langGraphPlatform({ deploymentUrl: TEST_LANGGRAPH, agents: ['clerk'] }) : []),
+    ...(TEST_LANGGRAPH
+      ? langGraphPlatform({ deploymentUrl: TEST_LANGGRAPH, agents: ['clerk'] })
+      : []),
   ],
 })

@@ -11,7 +11,9 @@ async function both(env: Record<string, string> = {}) {
   const url = `${inner.url}/copilotkit/agent/default/run`
   const outer = await serve({ agents: [aguiAgent({ name: 'inner', url })] })
   const threads = async () => {
-    const list = (await inner.request('GET', '/chats')).json() as Promise<{ chats: { chat_id: string; status: string }[] }>
+    const list = (await inner.request('GET', '/chats')).json() as Promise<{
+      chats: { chat_id: string; status: string }[]
+    }>
     return (await list).chats
   }
   return { inner, outer, threads }
@@ -47,6 +49,8 @@ describe('Handrail as the remote of Handrail', () => {
     expect(names(await stream.rest())).toContain('cancelled')
     const [thread] = await threads()
     expect(thread).toBeDefined()
-    await expect.poll(async () => JSON.stringify(await threads()), { timeout: 10_000 }).not.toContain('running')
+    await expect
+      .poll(async () => JSON.stringify(await threads()), { timeout: 10_000 })
+      .not.toContain('running')
   })
 })

@@ -39,7 +39,9 @@ describe('our server is killed', () => {
     const far = await remote(({ body }, response) =>
       sse(
         response,
-        body.resume ? [started, ...textEvents('m2', 'Done.'), finished] : [started, ...textEvents('m1', 'I ask.'), question],
+        body.resume
+          ? [started, ...textEvents('m2', 'Done.'), finished]
+          : [started, ...textEvents('m1', 'I ask.'), question],
       ),
     )
     const begin = await lives({ TEST_AGUI: `${far.url}/run` })
@@ -79,7 +81,10 @@ describe('our server is killed', () => {
       await first.kill()
       const second = await begin()
       const joined = await second.join('c', run)
-      const { approval_id, kind, card } = find(await joined.until('approval_required'), 'approval_required')
+      const { approval_id, kind, card } = find(
+        await joined.until('approval_required'),
+        'approval_required',
+      )
       expect([kind, card.title]).toEqual(['in_doubt', 'Did this happen? far answers “go”'])
       expect(far.asked).toHaveLength(1)
       await second.approve('c', run, { approval_id, ...answer })
@@ -142,7 +147,9 @@ describe('our server is killed, and a real LangGraph server goes on', () => {
     const second = await begin()
     await second.approve('c', run, { approval_id, answer: 'yes' })
     const frames = await (await second.join('c', run)).rest()
-    expect(frames.findLast(({ event }) => event === 'answer')?.data.content).toBe('You answered "yes".')
+    expect(frames.findLast(({ event }) => event === 'answer')?.data.content).toBe(
+      'You answered "yes".',
+    )
     expect(far.marks().filter((one) => one === 'confirmed "yes"')).toHaveLength(1)
   }, 90_000)
 

@@ -73,8 +73,9 @@ export function copilotKitEndpoint(options: CopilotKitEndpointOptions): Remote {
     made.set(key, one)
     return one
   }
+  const { origin, pathname } = new URL(url)
   return {
-    name: url,
+    name: origin + pathname, // for the log: an address may hold a key
     async find(signal): Promise<Found> {
       const response = await post('info', { properties: {} }, signal)
       const { agents, actions } = readInfo(await response.json().catch(() => undefined))
