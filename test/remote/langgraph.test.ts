@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import {
   type LangGraphPlatformOptions,
   langGraphPlatform,
 } from '../../src/agents/remote/langgraph-platform/agents.ts'
 import { serve } from '../support/serve.ts'
 import { find, names } from '../support/tools.ts'
+import { wireTo } from './cut.ts'
 import { type LangGraphServer, startLangGraph } from './langgraph.ts'
-import { ask, interactionOf } from './support.ts'
+import { ask, interactionOf, remote } from './support.ts'
 
 let far: LangGraphServer
 beforeAll(async () => {
@@ -138,5 +139,35 @@ describe('a graph on a real LangGraph server', () => {
     await expect.poll(status, { timeout: 10_000 }).not.toBe('running')
     const more = await ask(server, 'c', 'hello')
     expect(find(more, 'answer').content).toContain('hello')
+  })
+
+  test('a connection that is lost in the middle is no failure: the run is joined again', async () => {
+    const wire = await wireTo(far.url)
+    const server = await served({ deploymentUrl: wire.url })
+    const before = far.marks().filter((one) => one === 'slow began').length
+    const began = () => far.marks().filter((one) => one === 'slow began').length
+    const stream = await server.start('c', 'slow 2500')
+    await expect.poll(began, { timeout: 20_000 }).toBe(before + 1)
+    wire.cut()
+    const frames = await stream.rest()
+    expect(find(frames, 'answer').content).toBe('Slowly done.')
+    expect(began()).toBe(before + 1)
+  }, 60_000)
+
+  test('only the key of the configuration is sent, and none of the environment', async () => {
+    const door = await remote((_, response) => {
+      response.writeHead(401).end('No.')
+    })
+    const keyed = { deploymentUrl: door.url, langsmithApiKey: 'lsv2-ours' }
+    const names = ['LANGGRAPH_API_KEY', 'LANGSMITH_API_KEY', 'LANGCHAIN_API_KEY']
+    for (const name of names) process.env[name] = 'of-the-environment'
+    onTestFinished(() => {
+      for (const name of names) delete process.env[name]
+    })
+    const server = await served(keyed)
+    expect(find(await ask(server, 'c', 'hi'), 'error').code).toBe('remote_refused')
+    const bare = await served({ deploymentUrl: door.url })
+    await ask(bare, 'c', 'hi')
+    expect(door.asked.map(({ headers }) => headers['x-api-key'])).toEqual(['lsv2-ours', undefined])
   })
 })

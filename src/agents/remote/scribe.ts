@@ -89,6 +89,15 @@ export class Scribe {
     yield { type: 'piece', piece: { kind, id: open.message.id, text } }
   }
 
+  /** The whole text of a message that is open: pieces of it may have been missed. */
+  *settle(id: string, text: string): Generator<AgentEvent> {
+    const open = this.#open.find(({ writing }) => writing.has(id))
+    const part = open?.message.parts.findLast(({ type }) => type === 'text')
+    if (part?.type !== 'text' || part.text === text) return
+    if (text.startsWith(part.text)) yield* this.add(id, 'text', text.slice(part.text.length))
+    else part.text = text
+  }
+
   *end(id: string, kind: 'text' | 'reasoning' | 'call'): Generator<AgentEvent> {
     const name = kind === 'reasoning' ? reasoning(id) : id
     const open = this.#open.find(({ writing }) => writing.has(name))

@@ -81,8 +81,7 @@ async function* work(
       }
       const more = { signal: ends, onRunCreated: created }
       const events = client.runs.stream(threadId, assistant, { ...payload, ...more })
-      for await (const { event, data } of events as AsyncIterable<{ event: string; data: unknown }>)
-        yield* hearing.take(event, data)
+      yield* readOn(events as Events, hearing, () => runId !== undefined && !ends.aborted)
     }
     if (runId === undefined) throw wrong('it does not say which run it began')
     yield* joined(client, threadId, runId, request.rejoin ? '-1' : undefined, hearing, ends)
@@ -135,22 +134,48 @@ async function* joined(
   signal: AbortSignal,
 ): AsyncGenerator<AgentEvent, void, undefined> {
   let after = from
-  for (let tries = 0; tries < joins; tries++) {
-    const { status } = await client.runs.get(threadId, runId)
-    const goesOn = status === 'pending' || status === 'running'
-    if (!goesOn && (status === 'error' || status === 'timeout'))
-      throw new RuntimeError('remote_failed', 'The remote agent failed; it does not say why.')
-    if (!goesOn && after === undefined) return
-    const options = {
-      signal,
-      streamMode: modes,
-      ...(after !== undefined && { lastEventId: after }),
+  for (let tries = 1; tries <= joins; tries++) {
+    if (hearing.missed) await systemClock.sleep(pause(tries), signal)
+    const run = await client.runs.get(threadId, runId).catch(unlessCut)
+    if (!run) {
+      hearing.missed = true
+      continue
     }
+    const { status } = run
+    const goesOn = status === 'pending' || status === 'running'
+    if (!goesOn && after === undefined) {
+      if (status !== 'error' && status !== 'timeout') return
+      throw new RuntimeError('remote_failed', 'The remote agent failed; it does not say why.')
+    }
+    const from = after === undefined ? {} : { lastEventId: after }
     after = undefined
-    for await (const { event, data } of client.runs.joinStream(threadId, runId, options))
-      yield* hearing.take(event, data)
+    const events = client.runs.joinStream(threadId, runId, { signal, streamMode: modes, ...from })
+    yield* readOn(events as Events, hearing, () => !signal.aborted)
   }
   throw new RuntimeError('remote_cut')
+}
+
+type Events = AsyncIterable<{ event: string; data: unknown }>
+
+/** Reads what comes. A connection that is lost in the middle is no failure of the run: it can be joined. */
+async function* readOn(
+  events: Events,
+  hearing: Hearing,
+  mayJoin: () => boolean,
+): AsyncGenerator<AgentEvent, void, undefined> {
+  try {
+    for await (const { event, data } of events) yield* hearing.take(event, data)
+  } catch (error) {
+    if (!mayJoin()) throw error
+    unlessCut(error)
+    hearing.missed = true
+  }
+}
+
+function unlessCut(error: unknown): undefined {
+  const { code } = known(error)
+  if (code === 'remote_cut' || code === 'remote_timeout' || code === 'remote_unavailable') return
+  throw error
 }
 
 async function find(client: Client, threadId: string, effect: string): Promise<string | undefined> {

@@ -48,6 +48,8 @@ export class Hearing {
   readonly #calls = new Map<string, Record<string, unknown> | undefined>()
   #state: Record<string, unknown> | undefined
   #shown = ''
+  /** Pieces were missed: only what is whole can be trusted. */
+  missed = false
 
   constructor(agent: string, ctx: Pick<AgentContext, 'messages' | 'newId' | 'state'>) {
     this.scribe = new Scribe(agent, ctx.messages(), ctx.newId)
@@ -124,6 +126,7 @@ export class Hearing {
     if (typeof node === 'string') yield* this.#step(node)
     const { id } = said
     if (!isAi(said) || id === undefined || about['copilotkit:emit-messages'] === false) return
+    if (this.missed) return
     const { scribe } = this
     const before = this.#calls.get(id)
     this.#calls.set(id, said.usage_metadata ?? before)
@@ -201,14 +204,14 @@ export class Hearing {
     }
     if (!isAi(said) || id === undefined) return
     if (scribe.isOpen(`reasoning:${id}`)) yield* scribe.end(id, 'reasoning')
-    if (!scribe.knows(id)) {
-      const text = textsOf(said).map(([kind, one]) => (kind === 'text' ? one : ''))
-      if (text.join('') !== '') {
-        yield* scribe.begin(id, 'text')
-        yield* scribe.add(id, 'text', text.join(''))
-      }
+    const text = textsOf(said)
+      .map(([kind, one]) => (kind === 'text' ? one : ''))
+      .join('')
+    if (!scribe.knows(id) && text !== '') yield* scribe.begin(id, 'text')
+    if (scribe.isOpen(id)) {
+      yield* scribe.settle(id, text)
+      yield* scribe.end(id, 'text')
     }
-    if (scribe.isOpen(id)) yield* scribe.end(id, 'text')
     for (const call of calls) {
       if (call.id === undefined) continue
       if (!scribe.knows(call.id)) {
