@@ -313,4 +313,24 @@ describe('an AG-UI agent over HTTP', () => {
     expect(JSON.stringify(asked)).not.toContain('sesame')
     expect(asked!.body.forwardedProps).toEqual({ userId: 'u1' })
   })
+
+  test('on AG-UI its question is an interrupt again, and the resume is handed on', async () => {
+    const far = await remote(({ body }, response) => {
+      if (body.resume) return sse(response, [started, ...textEvents('m2', 'It is gone.'), finished])
+      const question = { id: 'i1', reason: 'confirmation', message: 'Delete it?' }
+      sse(response, [started, ...textEvents('m1', 'One moment.'), interrupted(question)])
+    })
+    const server = await serve({ agents: [aguiAgent({ name: 'far', url: `${far.url}/run` })] })
+    const { httpClient } = await import('../clients/support.ts')
+    const client = httpClient(server.url, 't')
+    await client.say('delete')
+    const [pending] = client.agent.pendingInterrupts
+    expect(pending).toMatchObject({ reason: 'confirmation', message: 'Delete it?' })
+    const payload = { approved: true }
+    await client.run({ resume: [{ interruptId: pending!.id, status: 'resolved', payload }] })
+    expect(client.shown().at(-1)).toContain('It is gone.')
+    expect(far.asked[1]!.body.resume).toEqual([
+      { interruptId: 'i1', status: 'resolved', payload: { approved: true } },
+    ])
+  })
 })

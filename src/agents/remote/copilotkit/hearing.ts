@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { AgentContext, AgentEvent } from '../../../core/agent.ts'
 import { RuntimeError } from '../../../core/errors.ts'
 import { asText } from '../../../core/messages.ts'
@@ -7,73 +6,15 @@ import { Changes } from '../changes.ts'
 import { questionIn } from '../questions.ts'
 import type { Interrupt } from '../remote-agent.ts'
 import { Scribe, wrong } from '../scribe.ts'
-
-const maybe = <T extends z.ZodType>(schema: T) =>
-  schema.nullish().transform((value) => value ?? undefined)
-const id = z.string()
-
-/** Events of CopilotKit's own runtime, which agents on CrewAI send. */
-const runtimeEvent = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('TextMessageStart'), messageId: id }),
-  z.object({ type: z.literal('TextMessageContent'), messageId: id, content: z.string() }),
-  z.object({ type: z.literal('TextMessageEnd'), messageId: id }),
-  z.object({
-    type: z.literal('ActionExecutionStart'),
-    actionExecutionId: id,
-    actionName: z.string(),
-    parentMessageId: maybe(id),
-  }),
-  z.object({ type: z.literal('ActionExecutionArgs'), actionExecutionId: id, args: z.string() }),
-  z.object({ type: z.literal('ActionExecutionEnd'), actionExecutionId: id }),
-  z.object({
-    type: z.literal('ActionExecutionResult'),
-    actionExecutionId: id,
-    result: z.unknown(),
-  }),
-  z.object({
-    type: z.literal('AgentStateMessage'),
-    state: z.unknown(),
-    nodeName: maybe(z.string()),
-  }),
-  z.object({
-    type: z.literal('MetaEvent'),
-    name: z.string(),
-    value: z.unknown().optional(),
-    data: z.unknown().optional(),
-  }),
-  z.object({ type: z.literal('RunError'), error: z.unknown() }),
-  z.object({ type: z.literal('NodeStarted'), node_name: z.string() }),
-  z.object({ type: z.literal('NodeFinished'), node_name: z.string() }),
-])
-
-const chunk = z.looseObject({
-  id: maybe(id),
-  content: z.unknown(),
-  tool_call_chunks: maybe(
-    z.array(
-      z.looseObject({
-        id: maybe(id),
-        name: maybe(z.string()),
-        args: maybe(z.string()),
-        index: z.unknown(),
-      }),
-    ),
-  ),
-})
-/** Events of LangGraph as its Python library streams them, and a few of CopilotKit among them. */
-const graphEvent = z.looseObject({
-  event: z.string(),
-  name: maybe(z.string()),
-  data: z.unknown().optional(),
-  value: z.unknown().optional(),
-  state: z.unknown().optional(),
-  node_name: maybe(z.string()),
-  active: maybe(z.boolean()),
-  metadata: maybe(z.record(z.string(), z.unknown())),
-})
-type GraphEvent = z.output<typeof graphEvent>
-
-const known = new Set<string>(runtimeEvent.options.map(({ shape }) => shape.type.value))
+import {
+  chunk,
+  type GraphEvent,
+  graphEvent,
+  known,
+  type RuntimeEvent,
+  read,
+  runtimeEvent,
+} from './events.ts'
 
 /** What a leg at a CopilotKit endpoint becomes here. */
 export class Hearing {
@@ -110,7 +51,7 @@ export class Hearing {
     yield { type: 'event', name: 'remote.calls', value: { calls: this.#models.size, usage: [] } }
   }
 
-  *#runtime(event: z.output<typeof runtimeEvent>): Generator<AgentEvent> {
+  *#runtime(event: RuntimeEvent): Generator<AgentEvent> {
     const { scribe } = this
     switch (event.type) {
       case 'TextMessageStart':
@@ -297,10 +238,3 @@ const failed = (told: string) =>
 
 const isObject = (one: unknown): one is Record<string, unknown> =>
   typeof one === 'object' && one !== null && !Array.isArray(one)
-
-function read<T>(schema: z.ZodType<T>, value: unknown): T {
-  const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data
-  const { path, message } = parsed.error.issues[0]!
-  throw wrong(`an event: ${path.join('.')}: ${message}`)
-}
