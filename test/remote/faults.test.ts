@@ -174,7 +174,7 @@ describe('a remote that', () => {
 
   test('keeps what was whole when it was cut', async () => {
     const { server } = await faulty((response) => {
-      sse(response, [started, ...textEvents('m0', 'This stays.'), ...open], false)
+      sse(response, [started, ...open, ...textEvents('m0', 'This stays.')], false)
       setTimeout(() => response.destroy(), 100)
     })
     const frames = await ask(server, 'c', 'go')
