@@ -21,7 +21,7 @@ const lockFile = join(root, 'package-lock.json')
 const buildStamp = join(root, 'dist/.handrail-build')
 
 /** Packages of their own: real clients for the tests, and what the bench compares us with. */
-export const clients = ['test/clients', 'test/browser']
+export const clients = ['test/clients', 'test/browser', 'test/remote/langgraph-server']
 export const peers = ['bench/peer', 'bench/peer-graphql']
 
 /** Installs and builds what is missing or out of date. With nothing to do it writes nothing, so a

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import { openRemotes, type Remotes } from './agents/remote/remotes.ts'
+import { remoteFrom } from './agents/remote/settings.ts'
 import { toolLoop } from './agents/tool-loop/agent.ts'
 import type { Config } from './config.ts'
+import type { Agent } from './core/agent.ts'
 import type { AgentEntry } from './core/agent-setups.ts'
 import { callMeter } from './core/meter.ts'
 import { Providers } from './core/providers.ts'
@@ -49,8 +52,15 @@ export async function compose(
 ) {
   const crash = crashAt(config.crash)
   let mcp: Mcp | undefined
+  let remotes: Remotes | undefined
+  const elsewhere = remoteFrom(settings.remote ?? [])
   // First: what is missing is told before anything is opened.
-  const agents = agentsOf(config, settings, clock, (servers) => mcp?.tools(servers) ?? noTools)
+  const { agents, others } = agentsOf(config, settings, clock, {
+    mcpTools: (servers) => mcp?.tools(servers) ?? noTools,
+    remoteTools: () => remotes?.tools() ?? noTools,
+    remoteAgents: () => remotes?.agents() ?? [],
+    fixed: elsewhere.agents,
+  })
   const store = await openStore(config, { clock, log, crash })
   const audit = await openAudit(config, log)
   // Of this process alone: whoever comes after it must not be taken for it.
@@ -58,6 +68,7 @@ export async function compose(
   const around = { store, serverId, clock, log }
   const { close: closeLinks, ...linked } = await openLinks(config, around)
   mcp = await openMcp(settings.mcp ?? {}, { log, clock })
+  remotes = await openRemotes(elsewhere.endpoints, { log, clock })
   const guard = await openGuard(settings.guardrails ?? {}, { model: agents[0]!.model, log })
   const providers = new Providers(clock, settings.providers)
   const meter = callMeter(providers)
@@ -73,6 +84,7 @@ export async function compose(
     ...linked,
     serverId,
     agents,
+    others,
     log,
     clock,
     crash,
@@ -136,6 +148,7 @@ export async function compose(
       await runtime.stop(0)
       await served
       await mcp?.close()
+      await remotes?.close()
       await closeLinks()
       await store.close()
     },
@@ -153,12 +166,16 @@ const goodbye = 200
 
 const noTools: readonly Tool[] = []
 
-function agentsOf(
-  config: Config,
-  settings: Settings,
-  clock: Clock,
-  mcpTools: Mcp['tools'],
-): AgentEntry[] {
+/** What is found out after the agents are made. */
+interface Later {
+  mcpTools: Mcp['tools']
+  remoteTools: () => readonly Tool[]
+  remoteAgents: () => readonly Agent[]
+  /** Agents elsewhere that are known by their names. */
+  fixed: readonly Agent[]
+}
+
+function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later) {
   const { data } = config
   const around: Around = { clock, ...config }
   const model = modelFor(settings.model ?? config.model ?? 'demo', around)
@@ -168,11 +185,12 @@ function agentsOf(
   const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
   const policy = policyOf(settings)
   const description = 'Answers, and uses tools with your approval'
-  const agents = settings.agents ?? [toolLoop({ name: 'assistant', description })]
-  return agents.map((one, i) => {
+  const own = settings.agents ?? [toolLoop({ name: 'assistant', description })]
+  const entryOf = (one: Agent | AgentSettings, i = -1): AgentEntry => {
     const entry: AgentSettings = 'agent' in one ? one : { agent: one }
-    const own = entry.tools && toolsFrom(entry.tools)
-    const { agent, mcp: servers = own && [], cheaper: less = settings.cheaper } = entry
+    const given = entry.tools && toolsFrom(entry.tools)
+    const { agent, mcp: servers = given && [], cheaper: less = settings.cheaper } = entry
+    const fromMcp = () => later.mcpTools(servers)
     return {
       agent,
       model: entry.model === undefined ? model : modelFor(entry.model, around),
@@ -181,18 +199,39 @@ function agentsOf(
       ...(entry.governor && { governor: entry.governor }),
       policy,
       ...(i === 0 && { aliases: ['default'] }),
-      tools: joined(own ?? tools, () => mcpTools(servers)),
+      tools: given ? joined(given, fromMcp) : joined(tools, later.remoteTools, fromMcp),
     }
-  })
+  }
+  const agents = [...own, ...later.fixed].map(entryOf)
+  const entries = new WeakMap<Agent, AgentEntry>()
+  let listed: readonly Agent[] = []
+  let others: readonly AgentEntry[] = []
+  return {
+    agents,
+    others: () => {
+      const now = later.remoteAgents()
+      if (now === listed) return others
+      listed = now
+      others = now.map((agent) => {
+        const entry = entries.get(agent) ?? entryOf(agent)
+        entries.set(agent, entry)
+        return entry
+      })
+      return others
+    },
+  }
 }
 
 /** Tools that stay and tools that come and go. Those that stay win; the list is made anew when it changes. */
-function joined(own: readonly Tool[], others: () => readonly Tool[]): () => readonly Tool[] {
-  let last: readonly Tool[] | undefined
+function joined(
+  own: readonly Tool[],
+  ...others: readonly (() => readonly Tool[])[]
+): () => readonly Tool[] {
+  let last: readonly (readonly Tool[])[] = []
   let all: readonly Tool[] = own
   return () => {
-    const now = others()
-    if (now !== last) all = [...now, ...own]
+    const now = others.map((list) => list())
+    if (now.some((list, i) => list !== last[i])) all = [...now.flat(), ...own]
     last = now
     return all
   }

@@ -4,6 +4,16 @@ export { emitMessage, emitState, emitToolCall } from './agents/langgraph/emit.ts
 export { type GovernedOptions, governed } from './agents/langgraph/governed.ts'
 export type { GraphSource, LangGraphOptions } from './agents/langgraph/options.ts'
 export { governedTools, offeredTools, toolNode } from './agents/langgraph/tools.ts'
+export { type AguiAgentOptions, aguiAgent } from './agents/remote/agui/agent.ts'
+export {
+  type CopilotKitEndpointOptions,
+  copilotKitEndpoint,
+} from './agents/remote/copilotkit/endpoint.ts'
+export {
+  type LangGraphPlatformOptions,
+  langGraphPlatform,
+} from './agents/remote/langgraph-platform/agents.ts'
+export type { RemoteSettings } from './agents/remote/settings.ts'
 export { type ToolLoopOptions, toolLoop } from './agents/tool-loop/agent.ts'
 export { localBus } from './bus/local/bus.ts'
 export { compose } from './compose.ts'
@@ -14,9 +24,6 @@ export type {
   AgentEvent,
   Piece,
   Question,
-  RemoteCall,
-  RemoteOutcome,
-  RemoteUse,
 } from './core/agent.ts'
 export type { AgentEntry, AgentGovernor, StartingBudget } from './core/agent-setups.ts'
 export type { Answer, Ask, Known, RunOptions } from './core/entries.ts'
@@ -25,6 +32,7 @@ export type { CallPart, Message, Part } from './core/messages.ts'
 export type { Model, ModelEvent, ModelRequest, ToolSpec } from './core/model.ts'
 export { defaultPolicy, type PolicyRule } from './core/policy.ts'
 export type { Arguments, Condition } from './core/predicates.ts'
+export type { RemoteCall, RemoteLine, RemoteUse } from './core/remote-legs.ts'
 export {
   type Caller,
   createRuntime,

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { RemoteSettings } from './agents/remote/settings.ts'
 import { ConfigError } from './config.ts'
 import type { Agent } from './core/agent.ts'
 import type { AgentGovernor } from './core/agent-setups.ts'
@@ -34,6 +35,8 @@ export interface Settings {
   builtIns?: boolean
   /** MCP servers by name; their tools are called `name__tool`. */
   mcp?: Record<string, McpServer>
+  /** Agents that run elsewhere: AG-UI, LangGraph Platform, endpoints of CopilotKit's Python SDK. */
+  remote?: readonly RemoteSettings[]
   /** Read before the default rules: the first that fits decides. */
   policy?: readonly PolicyRule[]
   retry?: Partial<RetryRule>

@@ -87,14 +87,42 @@ export function callRules(options: CallOptions, clock: Clock): CallRules {
 interface SetupOptions {
   guard?: Guard
   agents: readonly AgentEntry[]
+  /** Those that come and go; the same list until they change. Those that stay win. */
+  others?: () => readonly AgentEntry[]
   rules: CallRules
   whenUnattended?: UnattendedRule
   parallelCalls?: number
   spool?: { find(effectId: string): Promise<unknown> }
 }
 
+/** The agents as they are now. */
+export function agentDirectory(options: SetupOptions) {
+  const lasting = agentSetups(options)
+  const { others = () => none } = options
+  let listed: readonly AgentEntry[] = none
+  let passing = new Map<string, AgentSetup>()
+  const now = () => {
+    const list = others()
+    if (list !== listed) passing = agentSetups({ ...options, agents: list })
+    listed = list
+    return list
+  }
+  return {
+    get(name: string): AgentSetup | undefined {
+      now()
+      return lasting.get(name) ?? passing.get(name)
+    },
+    list: (): readonly AgentEntry[] => {
+      const more = now().filter(({ agent }) => !lasting.has(agent.name))
+      return more.length === 0 ? options.agents : [...options.agents, ...more]
+    },
+  }
+}
+
+const none: readonly AgentEntry[] = []
+
 /** Every agent, under its name and its aliases, with what it works with. */
-export function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
+function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
   const setups = new Map<string, AgentSetup>()
   for (const entry of options.agents) {
     const { agent, aliases = [], model, fallback, cheaper, tools = [], policy, governor } = entry

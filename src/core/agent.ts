@@ -1,6 +1,7 @@
 import type { Answer, Ask, RunOptions, Usage } from './entries.ts'
 import type { CallPart, Message } from './messages.ts'
 import type { Model, ModelParameters, ToolSpec } from './model.ts'
+import type { RemoteLine } from './remote-legs.ts'
 import type { RetryRule } from './retry.ts'
 import type { Kept } from './state.ts'
 import type { Tool } from './tool.ts'
@@ -81,36 +82,10 @@ export interface AgentContext {
    * ends the leg when a person must answer first.
    */
   call(calls: readonly CallPart[]): Promise<void>
-  /** One leg of an agent elsewhere: counted as one call, and made through the ledger. */
-  remote(call: RemoteCall, work: (use: RemoteUse) => Promise<RemoteOutcome>): Promise<RemoteOutcome>
+  /** Work that another server does for this run, leg by leg, each of it through the ledger. */
+  remote(name: string): RemoteLine
   /** The answer to a question, if it is there; else raises it and ends the leg. */
   ask(question: Question): Promise<Answer>
-}
-
-/** One stretch of work of an agent that runs elsewhere. */
-export interface RemoteCall {
-  /** As it is named in the journal. */
-  name: string
-  /** What it is asked to do; the same in every leg. */
-  input: unknown
-  /** See `ModelCall`. */
-  path?: string
-  /** Doing it twice is the same as doing it once. */
-  idempotent?: boolean
-}
-
-export interface RemoteUse {
-  effectId: string
-  signal: AbortSignal
-  /** An earlier attempt may have happened: rejoin it, or ask, unless it is idempotent. */
-  again: boolean
-  /** The remote says that it made so many model calls: they count on top, and stop its next leg. */
-  metered(calls: number): void
-}
-
-export interface RemoteOutcome {
-  output: string
-  usage?: Usage
 }
 
 export interface ModelCall {

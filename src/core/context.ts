@@ -11,7 +11,7 @@ import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
 import { type CallRules, meteredCall, modelCaller } from './model-calls.ts'
 import { defaultAskTimeout } from './policy.ts'
-import { remoteCaller } from './remote-calls.ts'
+import { remoteLine } from './remote-legs.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
 
 export interface AgentSetup {
@@ -33,7 +33,6 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
   const { agent } = leg.run
   const callModel = modelCaller(setup, bench)
   const callTools = toolCaller(toolbox, bench)
-  const callRemote = remoteCaller(setup.governor, bench)
   const clientTools = (leg.run.options.clientTools ?? []).map(
     ({ name, description = '', parameters = { type: 'object' } }): ToolSpec => {
       return { name, description, parameters }
@@ -63,7 +62,7 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
       return bench.work.add(callModel(by ? { ...call, by } : call))
     },
     call: (calls) => bench.work.add(callTools(calls)),
-    remote: (one, work) => bench.work.add(callRemote(one, work)),
+    remote: (name) => remoteLine(name, { governor: setup.governor, guard: toolbox.guard }, bench),
     ask: (question) => raise(question, bench),
   }
 }

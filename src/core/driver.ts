@@ -7,6 +7,7 @@ import { type Draft, draft } from './entries.ts'
 import { toRuntimeError } from './errors.ts'
 import { isStop, type Leg, LegStop } from './leg.ts'
 import type { Message } from './messages.ts'
+import { retractOpen } from './retract.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
 
 /** Drives one leg: what the agent does goes into the journal, and the leg ends in one transition. */
@@ -50,12 +51,9 @@ async function worthAgain(thrown: unknown, leg: Leg, agent: Agent, out: Out): Pr
   if (code !== 'agent_failed' || tries >= rule.attempts) return thrown
   const inMs = pauseAfter({ code, retryable: true }, tries, rule, out.random()) ?? 0
   const value = { attempt: tries + 1, inMs, code, message, agent: agent.name }
-  // All that was said is shown, or written; or the leg is not ours any more, or cancelled.
-  const stop = await out.channel.commit().catch((reason: unknown) => reason)
+  // Unless the leg is not ours any more, or cancelled.
+  const stop = await retractOpen(leg, out.channel, code).catch((reason: unknown) => reason)
   if (stop) return stop
-  const open = leg.thread.tail.pieces.filter(({ kind }) => kind !== 'output')
-  const ids = [...new Set(open.map(({ id, messageId = id }) => messageId))]
-  if (ids.length > 0) out.channel.write(draft('message.retracted', { ids, why: code }))
   out.channel.write(draft('event', { name: 'retry', value }))
   await leg.clock.sleep(inMs, leg.signal).catch(() => {}) // whoever stops it is heard
   return new LegStop('again')

@@ -5,7 +5,7 @@ import { admit } from './admit.ts'
 import {
   type AgentEntry,
   absent,
-  agentSetups,
+  agentDirectory,
   type CallOptions,
   callRules,
   missing,
@@ -57,6 +57,8 @@ export interface RuntimeOptions {
   bus: Bus
   queue: Queue
   agents: readonly AgentEntry[]
+  /** Agents that come and go; the same list until they change. */
+  others?: () => readonly AgentEntry[]
   log: Log
   clock?: Clock
   newId?: NewId
@@ -135,7 +137,7 @@ export function createRuntime(options: RuntimeOptions) {
   const closing = sharedAbort()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const rules = callRules(options.calls ?? {}, clock)
-  const setups = agentSetups({ ...options, rules })
+  const setups = agentDirectory({ ...options, rules })
   const secrets = new RunSecrets()
 
   const outbox = new Outbox({
@@ -211,7 +213,7 @@ export function createRuntime(options: RuntimeOptions) {
     open,
 
     agents: () =>
-      options.agents.map((one) => {
+      setups.list().map((one) => {
         const { agent, aliases = [] } = one
         return { agent, aliases, tools: toolsOf(one) }
       }),

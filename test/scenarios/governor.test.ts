@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Agent } from '../../src/core/agent.ts'
 import { userText } from '../../src/core/messages.ts'
 import type { ModelEvent } from '../../src/core/model.ts'
+import { remoteCalls } from '../../src/core/remote-legs.ts'
 import { scriptedModel, text } from '../../src/models/scripted.ts'
 import type { Settings } from '../../src/settings.ts'
 import { type Served, serve } from '../support/serve.ts'
@@ -432,12 +433,18 @@ describe('an agent elsewhere', () => {
     name: 'remote',
     async *run(ctx) {
       if (ctx.messages().at(-1)?.role === 'assistant') return
-      const { output } = await ctx.remote({ name: 'crew', input: {} }, async ({ metered }) => {
-        metered(calls)
-        return { output: 'done' }
-      })
       const message = { id: ctx.newId('msg'), role: 'assistant' as const }
-      yield { type: 'message', message: { ...message, parts: [{ type: 'text', text: output }] } }
+      yield* ctx.remote('crew').leg({
+        ...{ title: 'Let the crew work', input: {}, timeout: 60_000 },
+        async *work() {
+          if (calls > 0) yield { type: 'event', name: remoteCalls, value: { calls, usage: [] } }
+          yield {
+            type: 'message',
+            message: { ...message, parts: [{ type: 'text', text: 'done' }] },
+          }
+          return 'done'
+        },
+      })
     },
   })
 

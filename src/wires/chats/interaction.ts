@@ -102,7 +102,12 @@ export function messageEvents(message: Message): AgentEventJson[] {
     const notRun = message.meta?.notRun === true && { not_run: true }
     const id = message.callId ?? ''
     const text = { tool_name: message.name ?? '', tool_output: textOf(message) }
-    return [{ type: 'TOOL_RESULT', id, ...text, ...notRun }]
+    const result = { type: 'TOOL_RESULT' as const, id, ...text, ...notRun }
+    // A call that was made elsewhere is no effect of ours: its result tells of it.
+    const input = message.meta?.calledWith
+    if (typeof input !== 'string') return [result]
+    const call = { type: 'TOOL_CALL' as const, id, tool_name: text.tool_name, tool_input: input }
+    return [call, result]
   }
   if (message.role !== 'assistant') return []
   const calling = callsOf(message).length > 0

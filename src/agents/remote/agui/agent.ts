@@ -1,0 +1,190 @@
+import type { AbstractAgent, BaseEvent, RunAgentInput } from '@ag-ui/client'
+import type { Agent, AgentEvent } from '../../../core/agent.ts'
+import { RuntimeError } from '../../../core/errors.ts'
+import { isStop } from '../../../core/leg.ts'
+import { systemClock } from '../../../lib/clock.ts'
+import { payloadOf } from '../answers.ts'
+import { notBegun, pause, type Reach, type ReachOptions, reach } from '../reach.ts'
+import {
+  type LegEnd,
+  type LegRequest,
+  type RemoteAgentOptions,
+  remoteAgent,
+  uuidOf,
+} from '../remote-agent.ts'
+import { wrong } from '../scribe.ts'
+import { readEvent } from './events.ts'
+import { Hearing, legacyPrefix } from './hearing.ts'
+import { toAgui } from './messages.ts'
+import { type Observed, observe } from './observed.ts'
+import { Transport } from './transport.ts'
+
+export type AguiAgentOptions = RemoteAgentOptions &
+  ReachOptions & {
+    /** Where its runs are posted to; or the agent itself, any of AG-UI's own kind. */
+    url?: string
+    agent?: AbstractAgent
+  }
+
+/** An agent that speaks AG-UI: over HTTP, or an object of one of its libraries in this process. */
+export function aguiAgent(options: AguiAgentOptions): Agent {
+  const { name, url, agent } = options
+  const way = url === undefined ? undefined : reach(url, options)
+  if (!way && !agent)
+    throw new TypeError(`${name}: give the url of the agent, or the agent itself.`)
+  const timeout = way?.total ?? options.timeouts?.total ?? 600_000
+  const place = ({ place: at, effectId }: LegRequest) => String(at?.threadId ?? uuidOf(effectId))
+  return remoteAgent(options, {
+    timeout,
+    async *work(request): AsyncGenerator<AgentEvent, LegEnd, undefined> {
+      const threadId = place(request)
+      const input = inputFor(request, threadId, way?.properties(request.ctx) ?? {})
+      const hearing = new Hearing(name, `${name}/${threadId}`, request)
+      try {
+        if (way) yield* overHttp(url!, way, input, hearing, request)
+        else yield* here(agent!, input, hearing, request)
+      } catch (error) {
+        const { signal } = request.ctx
+        const stopped = signal.aborted && isStop(signal.reason, 'cancelled')
+        yield* stopped ? hearing.scribe.stop() : hearing.scribe.cut()
+        throw error
+      }
+      return { interrupts: hearing.end ?? [], place: { threadId } }
+    },
+  })
+}
+
+/** Tried again while it has not said anything and cannot have begun. */
+async function* overHttp(
+  url: string,
+  way: Reach,
+  input: RunAgentInput,
+  hearing: Hearing,
+  { ctx, signal, effectId }: LegRequest,
+): AsyncGenerator<AgentEvent, void, undefined> {
+  const { HttpAgent } = await import('@ag-ui/client')
+  for (let attempt = 1; ; attempt++) {
+    const transport = new Transport(way.fetch)
+    const headers = { ...(await way.headers(ctx)), 'idempotency-key': effectId }
+    const client = new HttpAgent({ url, headers, fetch: transport.fetch })
+    const stop = () => {
+      client.abortRun()
+      if (isStop(ctx.signal.reason, 'cancelled')) void stopThere(url, way, headers, input)
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      yield* heard(client.run(input), hearing, signal, transport)
+      return
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      const known = error instanceof RuntimeError ? error : wrong(messageOf(error))
+      if (!notBegun(known) || attempt >= way.attempts) throw known
+      const inMs = pause(attempt)
+      const { code, message } = known
+      yield { type: 'event', name: 'retry', value: { attempt: attempt + 1, inMs, code, message } }
+      await systemClock.sleep(inMs, signal)
+    } finally {
+      signal.removeEventListener('abort', stop)
+      client.abortRun() // also when nobody listens any more
+    }
+  }
+}
+
+async function* here(
+  agent: AbstractAgent,
+  input: RunAgentInput,
+  hearing: Hearing,
+  { signal }: LegRequest,
+): AsyncGenerator<AgentEvent, void, undefined> {
+  const own = agent.clone() as AbstractAgent // two runs must not meet
+  own.threadId = input.threadId
+  own.messages = input.messages
+  own.state = input.state ?? {}
+  try {
+    yield* heard(own.run(input), hearing, signal)
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    if (error instanceof RuntimeError) throw error
+    throw new RuntimeError('remote_failed', `The agent failed: ${messageOf(error)}`, {
+      cause: error,
+    })
+  } finally {
+    own.abortRun()
+  }
+}
+
+/** Reads to the end that the protocol has; what comes after it is not heard. */
+async function* heard(
+  source: Observed<BaseEvent>,
+  hearing: Hearing,
+  signal: AbortSignal,
+  transport?: Transport,
+): AsyncGenerator<AgentEvent, void, undefined> {
+  const { values, room } = observe(source, signal)
+  if (transport) transport.room = room
+  let count = 0
+  try {
+    for await (const given of values) {
+      const event = readEvent(given)
+      if (event) yield* hearing.take(event)
+      if (hearing.end) return
+      // A remote that never waits must not starve the rest of the world.
+      if (++count % 256 === 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+  } catch (error) {
+    if (transport?.failure !== undefined && !(error instanceof RuntimeError))
+      throw transport.failure
+    throw error
+  }
+  if (transport?.failure !== undefined) throw transport.failure
+  const told = 'The remote agent stopped before it said that it was done.'
+  throw new RuntimeError('remote_cut', told)
+}
+
+function inputFor(request: LegRequest, threadId: string, properties: object): RunAgentInput {
+  const { ctx, effectId, tools, messages, answers } = request
+  const legacy = answers.find(({ interrupt }) => interrupt.id.startsWith(legacyPrefix))
+  const resume = answers.flatMap(({ interrupt: { id }, answer }) => {
+    if (id.startsWith(legacyPrefix)) return []
+    const payload = payloadOf(answer)
+    const status = payload === undefined ? ('cancelled' as const) : ('resolved' as const)
+    return [{ interruptId: id, status, ...(payload !== undefined && { payload }) }]
+  })
+  const command = legacy && {
+    command: { resume: payloadOf(legacy.answer), interruptEvent: legacy.interrupt.input },
+  }
+  const state = ctx.state()
+  return {
+    threadId,
+    runId: effectId,
+    protocolVersion: '1.0',
+    state: state ?? {},
+    messages: toAgui(messages),
+    tools: tools.map(({ name, description, parameters }) => ({ name, description, parameters })),
+    context: (ctx.options.instructions ?? []).map((value) => ({
+      description: 'Instructions',
+      value,
+    })),
+    forwardedProps: { ...properties, ...command },
+    ...(resume.length > 0 && { resume }),
+  }
+}
+
+/** Runtimes that outlive their readers want to be told; others have lost theirs. */
+async function stopThere(
+  url: string,
+  way: Reach,
+  headers: Record<string, string>,
+  { threadId, runId }: RunAgentInput,
+): Promise<void> {
+  const runs = /^(.*\/agent\/[^/]+)\/run$/.exec(url.replace(/[?#].*$/, ''))?.[1]
+  if (runs === undefined) return
+  const signal = AbortSignal.timeout(3_000)
+  const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } }
+  const to = `${runs}/stop/${encodeURIComponent(threadId)}`
+  const told = way.fetch(to, { ...init, body: JSON.stringify({ runId }), signal })
+  await told.then((response) => response.body?.cancel()).catch(() => {})
+}
+
+const messageOf = (error: unknown): string =>
+  (error instanceof Error ? error.message : String(error)).slice(0, 300)

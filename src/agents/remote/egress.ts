@@ -1,0 +1,185 @@
+import { lookup } from 'node:dns'
+import { Agent as HttpAgent, type IncomingMessage, request as plain } from 'node:http'
+import { request as encrypted, Agent as HttpsAgent } from 'node:https'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { Readable } from 'node:stream'
+import { RuntimeError } from '../../core/errors.ts'
+
+/** Milliseconds to connect, and without a byte once it is. */
+export interface Patience {
+  connect: number
+  silence: number
+}
+
+/** `fetch` that reaches one origin and nothing else. */
+export type Egress = (url: string | URL, init?: RequestInit) => Promise<Response>
+
+const redirectLimit = 3
+
+/**
+ * A way out to the configured address: no other origin, also not by redirects, and no private address
+ * behind a public name. Rejects with `remote_*` errors; a body that is cut errors with one.
+ */
+export function egress(
+  base: URL,
+  { connect, silence }: Patience,
+  allowPrivate = isPrivateName(base.hostname),
+): Egress {
+  // A connection for each request: one that was kept may be gone, and then nobody knows what got through.
+  const options = { keepAlive: false, lookup: allowPrivate ? lookup : publicOnly }
+  const agent = base.protocol === 'https:' ? new HttpsAgent(options) : new HttpAgent(options)
+  if (isIP(bare(base.hostname)) && !allowPrivate && isPrivate(bare(base.hostname)))
+    throw new RuntimeError('remote_refused', notPublic)
+
+  const once = (url: URL, init: RequestInit) =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      const send = url.protocol === 'https:' ? encrypted : plain
+      const { method = 'GET', signal } = init
+      const headers = { ...headersOf(init.headers), 'accept-encoding': 'identity' }
+      signal?.throwIfAborted()
+      const sent = send(url, { method, headers, agent })
+      // Not by the request's own option: it throws where nobody listens once the answer has begun.
+      const leave = () => sent.destroy()
+      signal?.addEventListener('abort', leave, { once: true })
+      const stop = (code: 'remote_unavailable' | 'remote_timeout', told: string) =>
+        sent.destroy(new RuntimeError(code, told))
+      let late = setTimeout(
+        () => stop('remote_unavailable', 'The remote agent could not be reached in time.'),
+        connect,
+      )
+      let sending = false
+      const connected = () => {
+        sending = true
+        clearTimeout(late)
+        late = setTimeout(() => stop('remote_timeout', silent(silence)), silence)
+      }
+      sent.on('socket', (socket) => {
+        const ready = url.protocol === 'https:' ? 'secureConnect' : 'connect'
+        if (socket.connecting) socket.once(ready, connected)
+        else connected()
+      })
+      sent.on('response', () => clearTimeout(late))
+      sent.on('response', resolve)
+      sent.on('error', (error: NodeJS.ErrnoException) => reject(named(error, sending)))
+      sent.on('close', () => {
+        clearTimeout(late)
+        signal?.removeEventListener('abort', leave)
+        reject(signal?.aborted ? signal.reason : named(new Error('closed'), sending))
+      })
+      sent.end(init.body as string | undefined)
+    })
+
+  return async (to, init = {}) => {
+    let url = new URL(to)
+    for (let redirects = 0; ; redirects++) {
+      if (url.origin !== base.origin)
+        throw new RuntimeError('remote_refused', `The remote agent may not send us elsewhere.`)
+      const message = await once(url, init)
+      const { statusCode = 0, headers } = message
+      if (![301, 302, 303, 307, 308].includes(statusCode) || !headers.location)
+        return responseOf(message, silence)
+      message.destroy()
+      // Another method or no body would be another request.
+      const same = statusCode >= 307 || (init.method ?? 'GET') === 'GET'
+      if (!same || redirects >= redirectLimit)
+        throw new RuntimeError('remote_protocol', 'The remote agent sent us round in circles.')
+      url = new URL(headers.location, url)
+    }
+  }
+}
+
+const silent = (ms: number) => `The remote agent said nothing for ${ms / 1_000} s.`
+
+function responseOf(message: IncomingMessage, silence: number): Response {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(message.headers))
+    if (value !== undefined) headers.set(name, String(value))
+  const { statusCode: status = 502 } = message
+  if (status === 204 || status === 304) {
+    message.resume()
+    return new Response(null, { status, headers })
+  }
+  return new Response(bodyOf(message, silence), { status, headers })
+}
+
+/** Pulled, so that a remote that talks faster than we write has to wait. */
+function bodyOf(message: IncomingMessage, silence: number): ReadableStream<Uint8Array> {
+  message.on('error', () => {}) // told to who reads, also when nobody does
+  const chunks = Readable.prototype[Symbol.asyncIterator].call(message)
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(out) {
+        const stop = () => message.destroy(new RuntimeError('remote_timeout', silent(silence)))
+        const late = setTimeout(stop, silence)
+        try {
+          const { done, value } = await chunks.next()
+          if (done) out.close()
+          else out.enqueue(new Uint8Array(value))
+        } catch (error) {
+          out.error(named(error as NodeJS.ErrnoException, true))
+        } finally {
+          clearTimeout(late)
+        }
+      },
+      cancel() {
+        message.destroy()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/** Errors of connections by what they mean. `sent`: some of the request may have got through. */
+function named(error: NodeJS.ErrnoException, sent: boolean): Error {
+  const { cause } = error
+  if (error instanceof RuntimeError) return error
+  if (cause instanceof RuntimeError) return cause
+  if (error.name === 'AbortError') return error
+  return new RuntimeError(sent ? 'remote_cut' : 'remote_unavailable', undefined, { cause: error })
+}
+
+function headersOf(given: RequestInit['headers']): Record<string, string> {
+  return Object.fromEntries(new Headers(given))
+}
+
+const notPublic =
+  'The address of the remote agent is private. Set `private: true` if it is meant to be.'
+
+const publicOnly: LookupFunction = (host, options, done) => {
+  lookup(host, { ...options, all: true }, (error, found) => {
+    if (error) return done(error, '', 0)
+    if (found.some(({ address }) => isPrivate(address)))
+      return done(new RuntimeError('remote_refused', notPublic), '', 0)
+    if (options.all) return done(null, found)
+    const [{ address, family }] = found as [(typeof found)[0]]
+    done(null, address, family)
+  })
+}
+
+const blocked = new BlockList()
+for (const range of [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16'],
+  ...['172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/3'],
+]) {
+  const [address, bits] = range.split('/') as [string, string]
+  blocked.addSubnet(address, Number(bits), 'ipv4')
+}
+for (const range of ['::/127', '64:ff9b::/96', 'fc00::/7', 'fe80::/10', 'ff00::/8']) {
+  const [address, bits] = range.split('/') as [string, string]
+  blocked.addSubnet(address, Number(bits), 'ipv6')
+}
+
+export function isPrivate(address: string): boolean {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mapped) return isPrivate(mapped)
+  return blocked.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** Names that can only mean a machine of ours: then private addresses are what was asked for. */
+export function isPrivateName(host: string): boolean {
+  const name = bare(host)
+  if (isIP(name)) return isPrivate(name)
+  return !name.includes('.') || /\.(localhost|local|internal|lan|home\.arpa)$/.test(name)
+}
+
+const bare = (host: string) => host.replace(/^\[|\]$/g, '').toLowerCase()

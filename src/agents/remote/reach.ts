@@ -1,0 +1,99 @@
+import type { AgentContext } from '../../core/agent.ts'
+import { RuntimeError } from '../../core/errors.ts'
+import { type Egress, egress, type Patience } from './egress.ts'
+
+/** How a remote is reached, whatever it speaks. */
+export interface ReachOptions {
+  /** Sent with every request; a function is asked for each, with what the run may know. */
+  headers?:
+    | Record<string, string>
+    | ((about: RunAbout) => Record<string, string> | Promise<Record<string, string>>)
+  /** What of the client's request is handed on, by name. Nothing is by itself. */
+  forward?: { headers?: readonly string[]; properties?: readonly string[] }
+  /** Milliseconds: to connect, without a byte, and for one leg in all. */
+  timeouts?: Partial<Patience & { total: number }>
+  /** How often it is tried in all while it has not said anything. */
+  attempts?: number
+  /** The address is meant to be a private one, although its name does not say so. */
+  private?: boolean
+}
+
+/** What the client brought for its run, secrets among it. */
+export interface RunAbout {
+  headers: Record<string, string>
+  properties: Record<string, unknown>
+  threadId?: string
+}
+
+export const defaultTimeouts = { connect: 5_000, silence: 90_000, total: 600_000 }
+
+export interface Reach {
+  fetch: Egress
+  attempts: number
+  total: number
+  /** Headers for a request of this run, or for none. */
+  headers(ctx?: AgentContext): Promise<Record<string, string>>
+  /** The client's properties that may be handed on. */
+  properties(ctx: AgentContext): Record<string, unknown>
+}
+
+export function reach(url: string, options: ReachOptions): Reach {
+  const { connect, silence, total } = { ...defaultTimeouts, ...options.timeouts }
+  const base = new URL(url)
+  const { forward = {}, headers: own = {} } = options
+  const allowed = (forward.headers ?? []).map((name) => name.toLowerCase())
+  return {
+    fetch: egress(base, { connect, silence }, options.private),
+    attempts: options.attempts ?? 3,
+    total,
+    async headers(ctx) {
+      const { headers = {}, forwarded = {} } = ctx?.options ?? {}
+      const given = Object.entries(headers).filter(([name]) => allowed.includes(name.toLowerCase()))
+      const about = { headers, properties: forwarded, ...(ctx && { threadId: ctx.threadId }) }
+      const made = typeof own === 'function' ? await own(about) : own
+      return { ...Object.fromEntries(given), ...made }
+    },
+    properties({ options: { forwarded = {} } }) {
+      const names = forward.properties ?? []
+      return Object.fromEntries(Object.entries(forwarded).filter(([name]) => names.includes(name)))
+    },
+  }
+}
+
+/** Milliseconds before the next try of what was not begun. */
+export const pause = (attempt: number): number => Math.min(500 * 2 ** (attempt - 1), 8_000)
+
+/** Whether nothing can have come of it: it was never sent, or was turned away at the door. */
+export const notBegun = (error: unknown): error is RuntimeError =>
+  error instanceof RuntimeError && error.code === 'remote_unavailable'
+
+const away = new Set([408, 425, 429, 502, 503, 504])
+
+/** What an answer other than 2xx means. Gives the response if it is one. */
+export async function accepted(response: Response): Promise<Response> {
+  if (response.ok) return response
+  const said = (await firstOf(response, 400)).replace(/\s+/g, ' ').trim()
+  const told = `The remote agent answered with status ${response.status}${said && `: ${said}`}`
+  const { status } = response
+  if (away.has(status)) throw new RuntimeError('remote_unavailable', told)
+  throw new RuntimeError(status >= 500 ? 'remote_failed' : 'remote_refused', told)
+}
+
+/** The first characters of a body, however long it is. */
+async function firstOf(response: Response, most: number): Promise<string> {
+  const reader = response.body?.getReader()
+  if (!reader) return ''
+  const decoder = new TextDecoder()
+  let text = ''
+  try {
+    while (text.length < most) {
+      const { done, value } = await reader.read()
+      if (done) break
+      text += decoder.decode(value, { stream: true })
+    }
+  } catch {
+    return text.slice(0, most)
+  }
+  await reader.cancel().catch(() => {})
+  return text.slice(0, most)
+}

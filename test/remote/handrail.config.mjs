@@ -1,0 +1,22 @@
+// A server whose agents run elsewhere: what tests kill while they are at it.
+import { aguiAgent, defineConfig, langGraphPlatform } from '../../dist/index.js'
+
+const { TEST_AGUI, TEST_LANGGRAPH, TEST_IDEMPOTENT } = process.env
+
+export default defineConfig({
+  agents: [
+    ...(TEST_AGUI
+      ? [
+          aguiAgent({
+            name: 'far',
+            url: TEST_AGUI,
+            idempotent: TEST_IDEMPOTENT === 'yes',
+            timeouts: { total: 3_000 },
+          }),
+        ]
+      : []),
+    ...(TEST_LANGGRAPH
+      ? langGraphPlatform({ deploymentUrl: TEST_LANGGRAPH, agents: ['clerk'] })
+      : []),
+  ],
+})
