@@ -49,7 +49,7 @@ export function handover(cluster: () => TestCluster): void {
       const page = httpClient(c.url, 'bea')
       await page.connect()
       expect(page.agent.pendingInterrupts).toMatchObject([
-        { id: interrupt!.id, message: 'Pay bea' },
+        { id: interrupt!.id, message: 'Pay “bea”' },
       ])
       const going = page.run(yes(interrupt!.id))
       await sees(page, '1 2 ')
