@@ -52,7 +52,7 @@ export async function compose(
   // First: what is missing is told before anything is opened.
   const agents = agentsOf(config, settings, clock, (servers) => mcp?.tools(servers) ?? noTools)
   const store = await openStore(config, { clock, log, crash })
-  const audit = await openAudit(config, log)
+  const { keys: audit, notice } = await openAudit(config, log)
   // Of this process alone: whoever comes after it must not be taken for it.
   const serverId = newId('server')
   const around = { store, serverId, clock, log }
@@ -115,6 +115,8 @@ export async function compose(
     fetch,
     runtime,
     store,
+    /** For whoever starts it. */
+    notice,
     /** Resolves with the port once connections are taken. */
     async listen() {
       listener = await listen(fetch, config)
