@@ -1,8 +1,14 @@
 import { bodies, type Kind } from '../../src/core/entries.ts'
 import type { Random } from './random.ts'
 
-/** Kinds that no wire writes yet. */
-const unreached: Kind[] = ['thread.archived', 'grant.revoked', 'governor.metered']
+/** Kinds that nobody here writes; webhooks.test.ts dies of hooks. */
+const unreached: Kind[] = [
+  'thread.archived',
+  'grant.revoked',
+  'governor.metered',
+  'hook.tried',
+  'hook.done',
+]
 
 const kinds = (Object.keys(bodies) as Kind[]).filter((kind) => !unreached.includes(kind))
 

@@ -117,6 +117,7 @@ async function* read(
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const decoder = new TextDecoder()
   let text = ''
+  let last = ''
   for await (const chunk of response.body!) {
     text += decoder.decode(chunk, { stream: true })
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
@@ -124,13 +125,16 @@ async function* read(
       text = text.slice(end + 2)
       const again = /^retry: (\d+)$/m.exec(block)?.[1]
       if (again !== undefined) retry(Number(again))
-      const frame = parse(block)
-      if (frame) yield frame
+      const frame = parse(block, last)
+      if (!frame) continue
+      last = frame.id
+      yield frame
     }
   }
 }
 
-function parse(block: string): Frame | undefined {
+/** What has no id goes by the last one, as browsers do it. */
+function parse(block: string, last: string): Frame | undefined {
   const fields: Record<string, string> = {}
   for (const line of block.split('\n')) {
     if (line.startsWith(':')) continue
@@ -138,7 +142,7 @@ function parse(block: string): Frame | undefined {
     fields[line.slice(0, at)] = line.slice(at + 2)
   }
   if (fields.data === undefined) return undefined
-  return { id: fields.id ?? '', event: fields.event ?? 'message', data: JSON.parse(fields.data) }
+  return { id: fields.id ?? last, event: fields.event ?? 'message', data: JSON.parse(fields.data) }
 }
 
 /** What a delta-aware reader has on its screen: message id to text. Retracted ones are gone. */
