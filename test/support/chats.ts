@@ -46,6 +46,7 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
     path: string,
     body?: unknown,
     more?: Record<string, string>,
+    after?: string,
   ) => {
     const gone = new AbortController()
     const response = await send(path, {
@@ -54,7 +55,7 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: gone.signal,
     })
-    return streamOf(response, gone)
+    return streamOf(response, gone, after)
   }
   const chat = (id: string) => `/chats/${encodeURIComponent(id)}`
   return {
@@ -70,6 +71,9 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
       open(
         'GET',
         `${chat(id)}/interactions/${interaction}/events${after ? `?after=${after}` : ''}`,
+        undefined,
+        undefined,
+        after,
       ),
     approve: (id: string, interaction: string, body: object, more?: Record<string, string>) =>
       request('POST', `${chat(id)}/interactions/${interaction}/approve`, body, more),
@@ -81,9 +85,9 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
   }
 }
 
-export function streamOf(response: Response, gone: AbortController): Stream {
+export function streamOf(response: Response, gone: AbortController, after = ''): Stream {
   let retry: number | undefined
-  const frames = read(response, (ms) => {
+  const frames = read(response, after, (ms) => {
     retry = ms
   })
   return {
@@ -112,12 +116,13 @@ export function streamOf(response: Response, gone: AbortController): Stream {
 
 async function* read(
   response: Response,
+  after: string,
   retry: (ms: number) => void,
 ): AsyncGenerator<Frame, void, undefined> {
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const decoder = new TextDecoder()
   let text = ''
-  let last = ''
+  let last = after
   for await (const chunk of response.body!) {
     text += decoder.decode(chunk, { stream: true })
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
