@@ -16,6 +16,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     setupFiles: ['test/support/patience.ts'],
+    expect: { poll: { timeout: 20_000 } },
     projects: [
       {
         extends: true,
