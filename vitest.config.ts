@@ -44,7 +44,7 @@ export default defineConfig({
           name: 'crash',
           include: crash.map((folder) => `${folder}/*.test.ts`),
           exclude,
-          testTimeout: 10 * minutes,
+          testTimeout: 15 * minutes,
           hookTimeout: 1 * minutes,
           sequence: { groupOrder: 2 }, // last, with the machine to themselves
         },
