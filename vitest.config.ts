@@ -15,7 +15,7 @@ export default defineConfig({
     reporters: ['default'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    setupFiles: ['test/support/patience.ts'],
+    setupFiles: ['test/support/setup.ts'],
     expect: { poll: { timeout: 20_000 } },
     projects: [
       {
