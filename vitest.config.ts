@@ -15,7 +15,8 @@ export default defineConfig({
     reporters: ['default'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    setupFiles: ['test/support/patience.ts'],
+    setupFiles: ['test/support/setup.ts'],
+    expect: { poll: { timeout: 20_000 } },
     projects: [
       {
         extends: true,
@@ -43,7 +44,7 @@ export default defineConfig({
           name: 'crash',
           include: crash.map((folder) => `${folder}/*.test.ts`),
           exclude,
-          testTimeout: 10 * minutes,
+          testTimeout: 15 * minutes,
           hookTimeout: 1 * minutes,
           sequence: { groupOrder: 2 }, // last, with the machine to themselves
         },

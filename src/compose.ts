@@ -62,7 +62,7 @@ export async function compose(
     fixed: elsewhere.agents,
   })
   const store = await openStore(config, { clock, log, crash })
-  const audit = await openAudit(config, log)
+  const { keys: audit, notice } = await openAudit(config, log)
   // Of this process alone: whoever comes after it must not be taken for it.
   const serverId = newId('server')
   const around = { store, serverId, clock, log }
@@ -127,6 +127,8 @@ export async function compose(
     fetch,
     runtime,
     store,
+    /** For whoever starts it. */
+    notice,
     /** Resolves with the port once connections are taken. */
     async listen() {
       listener = await listen(fetch, config)

@@ -8,21 +8,27 @@ import { ConfigError } from './lib/config-error.ts'
 
 type Around = Pick<Config, 'audit' | 'database' | 'data'>
 
+interface Opened {
+  keys?: AuditKeys
+  /** For whoever starts the server. */
+  notice?: string
+}
+
 /** The keys of the chain. A server on files makes itself one; many servers must be given the same. */
-export async function openAudit(config: Around, log: Log): Promise<AuditKeys | undefined> {
+export async function openAudit(config: Around, log: Log): Promise<Opened> {
   const { audit, database, data } = config
-  if (!audit.on) return undefined
+  if (!audit.on) return {}
   const known = auditKeys(await secretsOf(config))
-  if (known) return known
+  if (known) return { keys: known }
   if (database) {
     log.warn({}, 'HANDRAIL_AUDIT_KEY is not set: what is written cannot be audited later')
-    return undefined
+    return {}
   }
   const path = keyFile(data)
   const made = randomBytes(32).toString('base64url')
   await writeKey(path, made)
-  log.warn({ path }, 'an audit key was made. Keep it elsewhere, and set it as HANDRAIL_AUDIT_KEY')
-  return auditKeys([made])
+  const notice = `An audit key was made: ${path}. Keep a copy elsewhere (docs/audit.md).`
+  return { keys: auditKeys([made])!, notice }
 }
 
 /** For commands: they prove with the keys that there are, and make none. */

@@ -15,6 +15,7 @@ export async function serve({ config, say }: Command): Promise<number> {
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host
   const only = config.apiKeys.size === 0 ? ' (this machine only: no HANDRAIL_API_KEYS set)' : ''
   say(`Handrail listens on http://${host}:${port}${only}`)
+  if (server.notice !== undefined) say(server.notice)
   await told
   await server.close()
   return 0

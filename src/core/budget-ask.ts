@@ -60,7 +60,7 @@ function titleOf(spent: Spent, { actionLimit, tokens, money }: Governor, need: N
   if (spent === 'actions')
     return actionLimit === 0
       ? 'This chat may make no model call without being asked. Allow some?'
-      : `All ${actionLimit} model calls of this chat's budget are used. Continue?`
+      : `${allOf(actionLimit)} used. Continue?`
   const [what, { limit, used }, needs] =
     spent === 'tokens'
       ? (['tokens', tokens, need.tokens] as const)
@@ -69,12 +69,17 @@ function titleOf(spent: Spent, { actionLimit, tokens, money }: Governor, need: N
   return `This chat has used ${shown(used)} of ${shown(limit ?? 0)} ${what}.${next} Continue?`
 }
 
+const allOf = (calls: number) =>
+  calls === 1
+    ? "The one model call of this chat's budget is"
+    : `All ${calls} model calls of this chat's budget are`
+
 /** What may be chosen; `newLimit` is the budget that is given anew, with its counter at zero. */
 function optionsOf(spent: Spent, governor: Governor, need: Need, cheaper: string | undefined) {
   const newLimit = Math.max(1, governor.actionLimit)
   const raised = (limit: number | null, needs = 0) => Math.max(limit ?? 0, needs)
   const more = {
-    actions: { label: `${newLimit} more calls` },
+    actions: { label: newLimit === 1 ? 'One more call' : `${newLimit} more calls` },
     tokens: {
       label: 'The same number of tokens again',
       newTokenLimit: raised(governor.tokens.limit, need.tokens),

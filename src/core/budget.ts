@@ -42,7 +42,8 @@ export function reserveOf(governor: Governor, need: Need): { reserve?: Need } {
 }
 
 /** Whether an entry changes what a person sees of the budget; where there is no limit, calls do not. */
-export function movesMeter(entry: Known, { governor }: ThreadState): boolean {
+export function isMeterNow(entry: Known, { governor }: ThreadState): boolean {
+  if (entry.id !== governor.mark) return false // it has moved since
   if (entry.kind === 'governor.set') return entry.seq > 2
   if (entry.kind === 'governor.metered') return true
   if (entry.kind !== 'effect.intended' || !governor.isHitlEnabled) return false

@@ -34,8 +34,20 @@ export async function* followInbox(
   after: string | undefined,
   signal: AbortSignal,
 ): AsyncGenerator<InboxStep, void, undefined> {
-  const { store, tenant, person, clock } = following
   const bell = bellOf(following, signal)
+  try {
+    yield* steps(following, after, bell, signal)
+  } finally {
+    bell.leave()
+  }
+}
+
+async function* steps(
+  { store, tenant, person, clock }: Following,
+  after: string | undefined,
+  bell: ReturnType<typeof bellOf>,
+  signal: AbortSignal,
+): AsyncGenerator<InboxStep, void, undefined> {
   const inbox = { tenant, decider: person }
   let place = after
   let told = new Set<string>()
@@ -78,17 +90,15 @@ function bellOf({ bus, clock, every, tenant }: Following, signal: AbortSignal) {
   let wake: (() => void) | undefined
   let isRung = false
   let isGone = false
-  const unlisten = bus.listen((rung, seq) => {
+  const leave = bus.listen((rung, seq) => {
     if (rung !== name) return
     isRung = true
     isGone ||= seq === gone
     wake?.()
   })
-  signal.addEventListener('abort', () => {
-    unlisten()
-    wake?.()
-  })
+  signal.addEventListener('abort', () => wake?.(), { once: true })
   return {
+    leave,
     async rung(): Promise<boolean> {
       if (!isRung && !signal.aborted) {
         const over = new AbortController()

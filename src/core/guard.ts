@@ -51,9 +51,9 @@ export interface OutputWatch {
 /** The same model, of which nothing is shown that the rules forbid. */
 export function guardedModel(model: Model, guard: Guard | undefined): Model {
   if (!guard?.output) return model
-  const stream = async function* (request: ModelRequest, signal: AbortSignal) {
+  const stream = async function* (...call: Parameters<Model['stream']>) {
     const watch = guard.output!()
-    for await (const event of model.stream(request, signal)) yield* watch.take(event)
+    for await (const event of model.stream(...call)) yield* watch.take(event)
     yield* watch.end()
   }
   return new Proxy(model, {

@@ -1,7 +1,7 @@
 import { sha256 } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
-import { Turns } from '../lib/turns.ts'
+import { Turns } from '../lib/turn.ts'
 import { type AuditKeys, chainFact } from './audit.ts'
 import { Chain } from './audit-chain.ts'
 import { type Actor, type Draft, type Entry, type Known, read } from './entries.ts'

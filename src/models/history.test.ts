@@ -76,6 +76,17 @@ describe('whatever the history, every provider accepts the request (I8)', () => 
     await fc.assert(fc.asyncProperty(anySigned, accepted), { numRuns: 100 })
   }, 120_000)
 
+  test('a thought with a signature that says nothing', async () => {
+    const meta = { anthropic: { signature: ' ' } }
+    const thought = { type: 'reasoning' as const, text: 'hm', meta }
+    const parts = [thought, { type: 'text' as const, text: 'yes' }]
+    await accepted([
+      userText('u', 'hi'),
+      { id: 'a', role: 'assistant', parts },
+      userText('v', 'go'),
+    ])
+  })
+
   test('a thought that nothing follows', async () => {
     const meta = { openai: { itemId: 'rs_1', reasoningEncryptedContent: 'sealed' } }
     const thought = { type: 'reasoning' as const, text: 'hm', meta }

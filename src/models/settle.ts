@@ -159,7 +159,7 @@ function metaOf({ meta }: Part, { meta: wanted }: Habits): Meta | undefined {
   if (!wanted || typeof kept !== 'object' || kept === null) return undefined
   const fields = wanted.fields.flatMap((field) => {
     const value = (kept as Record<string, unknown>)[field]
-    return typeof value === 'string' && value !== '' ? [[field, value] as const] : []
+    return typeof value === 'string' && value.trim() !== '' ? [[field, value] as const] : []
   })
   return fields.length > 0 ? { [wanted.under]: Object.fromEntries(fields) } : undefined
 }

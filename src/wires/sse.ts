@@ -17,6 +17,8 @@ export interface Projection {
   entry(entry: Known, shown: ReadonlyMap<string, number>): Frame[]
   /** An entry's frames do not depend on what was shown: they are the same for the whole dialect. */
   alike?: boolean
+  /** What is told beside an entry: how things stand now. It has no id, and is not repeated. */
+  beside?(entry: Known): Frame | undefined
   piece(piece: Piece, runId: string): Frame | undefined
   retracted(ids: string[]): Frame | undefined
   /** The stream is over after this entry. */
@@ -58,7 +60,7 @@ function stepText(step: Step, view: Projection, tail: Tail): string {
     case 'pieces':
       return piecesText(step, view, tail)
     case 'entry':
-      return entryText(step.entry, step.skip, view, step.shown)
+      return entryText(step.entry, step.skip, view, step.shown) + besideText(step.entry, view)
     case 'retract': {
       const frame = view.retracted(step.ids)
       return frame ? sseText(String(step.seq), frame) : ''
@@ -113,6 +115,11 @@ function entryText(
   return text
 }
 
+function besideText(entry: Known, view: Projection): string {
+  const frame = view.beside?.(entry)
+  return frame ? eventText(frame) : ''
+}
+
 /** Only the last frame of an entry carries its seq; the others say how far into it they are. */
 function makeText(
   entry: Known,
@@ -129,8 +136,10 @@ function makeText(
   return text
 }
 
-export const sseText = (id: string, { event, data }: Frame) =>
-  `id: ${id}\n${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`
+export const sseText = (id: string, frame: Frame) => `id: ${id}\n${eventText(frame)}`
+
+const eventText = ({ event, data }: Frame) =>
+  `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`
 
 export const sseHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',

@@ -10,7 +10,7 @@ describe.each(['v2', 'v1'] as const)('an approval on a page of CopilotKit %s', (
     const guest = `Ada-${flavour}`
     const tab = await open(flavour)
     await tab.say(`sign ${guest}`)
-    const card = tab.card(`Sign the guest book for ${guest}`)
+    const card = tab.card(`Sign the guest book for “${guest}”`)
     await card.waitFor()
     await tab.idle()
     await tab.screenshot(`${flavour}-approval`)
@@ -109,7 +109,7 @@ test('the page that the README prints asks, and takes the answer', async () => {
   const { open } = scene.visit()
   const tab = await open('readme')
   await tab.say(`sign ${guest}`)
-  await tab.page.getByText(`Sign the guest book for ${guest}`).waitFor()
+  await tab.page.getByText(`Sign the guest book for “${guest}”`).waitFor()
   await tab.screenshot('readme')
   await tab.button('Yes').click()
   await tab.ends([`user: sign ${guest}`, `assistant: I heard: ${guest} is in the book.`])

@@ -28,7 +28,7 @@ describe.each(kinds)('an approval as %s of CopilotKit 1.10', (_, options) => {
     const guest = `Ada-${name}`
     const tab = await open('old', options)
     await tab.say(`sign ${guest}`)
-    const card = tab.card(`Sign the guest book for ${guest}`)
+    const card = tab.card(`Sign the guest book for “${guest}”`)
     await card.waitFor()
     await tab.screenshot(`old-approval-${name}`)
     await scene.stage.kill()
@@ -51,7 +51,7 @@ describe.each(kinds)('an approval as %s of CopilotKit 1.10', (_, options) => {
     const guest = `Both-${name}`
     const tab = await open('old', options)
     await tab.say(`both teal ${guest}`)
-    await tab.card(`Sign the guest book for ${guest}`).waitFor()
+    await tab.card(`Sign the guest book for “${guest}”`).waitFor()
     await tab.page.waitForTimeout(300)
     await tab.button('Approve').click()
     await tab.ends([
@@ -82,8 +82,8 @@ describe.each(kinds.slice(0, 2))('an approval as %s of CopilotKit 1.10', (_, opt
     const [tim, tom] = [`Tim-${name}`, `Tom-${name}`]
     const tab = await open('old', options)
     await tab.say(`sign ${tim} ${tom}`)
-    await tab.card(`Sign the guest book for ${tim}`).getByText('Approve').click()
-    await tab.card(`Sign the guest book for ${tom}`).getByText('Reject').click()
+    await tab.card(`Sign the guest book for “${tim}”`).getByText('Approve').click()
+    await tab.card(`Sign the guest book for “${tom}”`).getByText('Reject').click()
     await tab.ends([
       `user: sign ${tim} ${tom}`,
       `assistant: I heard: ${tim} is in the book, ${rejected}.`,
@@ -151,7 +151,7 @@ test('the page of CopilotKit 1.10 that the README prints asks, and takes the ans
   const { open } = scene.visit()
   const tab = await open('old-readme', { agent: 'default' })
   await tab.say(`sign ${guest}`)
-  await tab.page.getByText(`Sign the guest book for ${guest}`).waitFor()
+  await tab.page.getByText(`Sign the guest book for “${guest}”`).waitFor()
   await tab.screenshot('old-readme')
   await tab.button('Yes').click()
   await tab.ends([`user: sign ${guest}`, `assistant: I heard: ${guest} is in the book.`])

@@ -10,6 +10,8 @@ export class Screen {
 
   take({ id, event, data }: Frame): void {
     switch (event) {
+      case 'governor':
+        return // how things stand when it is told, and no part of what happened
       case 'answer_delta':
         this.#grow(`text ${data.message_id}`, data.delta)
         return

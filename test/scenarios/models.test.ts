@@ -312,6 +312,14 @@ describe('a client’s own key', () => {
     await directory.remove()
   })
 
+  test('pays also where what the model says is watched', async () => {
+    const guardrails = { output: [{ decision: 'deny' as const, words: ['forbidden'] }] }
+    const server = await start({ guardrails }, { HANDRAIL_CLIENT_KEYS: 'on' })
+    plays([{ text: 'ok' }])
+    await (await server.start('chat', 'hi', '', own)).rest()
+    expect(front.requests.at(-1)!.headers.authorization).toBe(`Bearer ${own['x-model-api-key']}`)
+  })
+
   test('is not looked at unless the operator allows it', async () => {
     const server = await start()
     plays([{ text: 'ok' }])

@@ -46,6 +46,7 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
     path: string,
     body?: unknown,
     more?: Record<string, string>,
+    after?: string,
   ) => {
     const gone = new AbortController()
     const response = await send(path, {
@@ -54,7 +55,7 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
       ...(body !== undefined && { body: JSON.stringify(body) }),
       signal: gone.signal,
     })
-    return streamOf(response, gone)
+    return streamOf(response, gone, after)
   }
   const chat = (id: string) => `/chats/${encodeURIComponent(id)}`
   return {
@@ -70,6 +71,9 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
       open(
         'GET',
         `${chat(id)}/interactions/${interaction}/events${after ? `?after=${after}` : ''}`,
+        undefined,
+        undefined,
+        after,
       ),
     approve: (id: string, interaction: string, body: object, more?: Record<string, string>) =>
       request('POST', `${chat(id)}/interactions/${interaction}/approve`, body, more),
@@ -81,9 +85,9 @@ export function chatsClient(to: string | Send, headers: Record<string, string> =
   }
 }
 
-export function streamOf(response: Response, gone: AbortController): Stream {
+export function streamOf(response: Response, gone: AbortController, after = ''): Stream {
   let retry: number | undefined
-  const frames = read(response, (ms) => {
+  const frames = read(response, after, (ms) => {
     retry = ms
   })
   return {
@@ -112,11 +116,13 @@ export function streamOf(response: Response, gone: AbortController): Stream {
 
 async function* read(
   response: Response,
+  after: string,
   retry: (ms: number) => void,
 ): AsyncGenerator<Frame, void, undefined> {
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   const decoder = new TextDecoder()
   let text = ''
+  let last = after
   for await (const chunk of response.body!) {
     text += decoder.decode(chunk, { stream: true })
     for (let end = text.indexOf('\n\n'); end >= 0; end = text.indexOf('\n\n')) {
@@ -124,13 +130,16 @@ async function* read(
       text = text.slice(end + 2)
       const again = /^retry: (\d+)$/m.exec(block)?.[1]
       if (again !== undefined) retry(Number(again))
-      const frame = parse(block)
-      if (frame) yield frame
+      const frame = parse(block, last)
+      if (!frame) continue
+      last = frame.id
+      yield frame
     }
   }
 }
 
-function parse(block: string): Frame | undefined {
+/** What has no id goes by the last one, as browsers do it. */
+function parse(block: string, last: string): Frame | undefined {
   const fields: Record<string, string> = {}
   for (const line of block.split('\n')) {
     if (line.startsWith(':')) continue
@@ -138,7 +147,7 @@ function parse(block: string): Frame | undefined {
     fields[line.slice(0, at)] = line.slice(at + 2)
   }
   if (fields.data === undefined) return undefined
-  return { id: fields.id ?? '', event: fields.event ?? 'message', data: JSON.parse(fields.data) }
+  return { id: fields.id ?? last, event: fields.event ?? 'message', data: JSON.parse(fields.data) }
 }
 
 /** What a delta-aware reader has on its screen: message id to text. Retracted ones are gone. */

@@ -13,6 +13,8 @@ export function screen(frames: Iterable<Frame>): string[] {
   }
   for (const { event, data } of frames) {
     switch (event) {
+      case 'governor':
+        break // how things stand when it is told, and no part of what happened
       case 'answer_delta':
       case 'thinking_delta':
         growing.set(data.message_id, (growing.get(data.message_id) ?? '') + data.delta)

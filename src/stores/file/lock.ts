@@ -4,6 +4,7 @@ import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ConfigError } from '../../lib/config-error.ts'
 import { isMissing } from './disk.ts'
 
 const name = 'lock.sock'
@@ -90,7 +91,7 @@ async function withShortPath<T>(directory: string, use: (path: string) => Promis
 }
 
 function heldError(directory: string) {
-  return new Error(
+  return new ConfigError(
     `The directory ${directory} is in use by another Handrail process. ` +
       'Stop that one first, or give this one a directory of its own.',
   )

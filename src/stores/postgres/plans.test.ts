@@ -18,7 +18,7 @@ INSERT INTO leases SELECT 't' || n, nextval('fences'), 'h' || n % 7, now_ms() + 
   FROM generate_series(1, 100000, 10) n;
 INSERT INTO timers SELECT 't' || n, 'k', now_ms() + n * 1000 FROM generate_series(1, 100000, 100) n;
 INSERT INTO asks SELECT 't' || n, 'a', 'acme', 'owner' || n % 100, 'r', 'approval', 'Run it?', NULL, '{}',
-  CASE WHEN n % 50 = 0 THEN 'pending' ELSE 'approved' END, n, n, NULL, NULL FROM generate_series(1, 100000, 5) n;
+  CASE WHEN n % 50 = 1 THEN 'pending' ELSE 'approved' END, n, n, NULL, NULL FROM generate_series(1, 100000, 5) n;
 ANALYZE;`
 
 const who = { tenant: 'acme', owner: 'owner7' }

@@ -1,5 +1,5 @@
 import type { Piece } from '../../core/agent.ts'
-import { governorView, movesMeter } from '../../core/budget.ts'
+import { governorView, isMeterNow } from '../../core/budget.ts'
 import type { Known } from '../../core/entries.ts'
 import type { Step } from '../../core/follow.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
@@ -110,7 +110,7 @@ export class Telling {
       case 'event':
         return this.#event(entry.body.name, entry.body.value)
       default:
-        if (movesMeter(entry, this.#thread.state))
+        if (isMeterNow(entry, this.#thread.state))
           return [custom('handrail:governor', governorView(this.#thread.state.governor))]
         return this.#ending(entry)
     }

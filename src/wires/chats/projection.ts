@@ -1,8 +1,8 @@
 import type { Piece } from '../../core/agent.ts'
-import { governorView, movesMeter } from '../../core/budget.ts'
+import { governorView, isMeterNow } from '../../core/budget.ts'
 import type { Known } from '../../core/entries.ts'
 import { textOf } from '../../core/messages.ts'
-import { ended, type ThreadState } from '../../core/state.ts'
+import { ended } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Frame, Projection } from '../sse.ts'
 import { approvalJson, callEvent, isoTime, messageEvents } from './interaction.ts'
@@ -14,13 +14,18 @@ export function interactionView(thread: Thread, runId: string): Projection {
     dialect: `chats:${runId}`, // a reader of another run sees nothing of these pieces
     alike: true,
     entry: (entry) => {
-      // A budget is the chat's: it may be set from outside of any interaction.
-      if (entry.runId !== runId)
-        return entry.kind === 'governor.set' ? governorFrame(entry, state) : []
-      const list = [...framesOf(entry, state.clientId), ...governorFrame(entry, state)]
+      if (entry.runId !== runId) return []
+      const list = framesOf(entry, state.clientId)
       // A failed run that was tried again was not complete then.
       const goesOn = entry.kind === 'run.failed' && entry.seq !== state.runs.get(runId)?.endSeq
       return goesOn ? list.slice(0, -1) : list
+    },
+    beside: (entry) => {
+      // A budget is the chat's: it may be set from outside of any interaction.
+      if (entry.runId !== runId && entry.kind !== 'governor.set') return undefined
+      const run = state.runs.get(runId)
+      if (!run || (ended(run) && entry.seq > (run.endSeq ?? 0))) return undefined
+      return isMeterNow(entry, state) ? frame('governor', governorView(state.governor)) : undefined
     },
     piece: (piece, of) => (of === runId ? pieceFrame(piece) : undefined),
     retracted: (ids) => frame('retracted', { ids, why: 'resent' }),
@@ -33,11 +38,6 @@ export function interactionView(thread: Thread, runId: string): Projection {
 }
 
 const frame = (event: string, data: object): Frame => ({ event, data: JSON.stringify(data) })
-
-/** The meter, as it is now, whenever it moves. */
-function governorFrame(entry: Known, state: ThreadState): Frame[] {
-  return movesMeter(entry, state) ? [frame('governor', governorView(state.governor))] : []
-}
 
 const eventNames = {
   TOOL_CALL: 'tool_call',

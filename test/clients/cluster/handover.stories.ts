@@ -49,7 +49,7 @@ export function handover(cluster: () => TestCluster): void {
       const page = httpClient(c.url, 'bea')
       await page.connect()
       expect(page.agent.pendingInterrupts).toMatchObject([
-        { id: interrupt!.id, message: 'Pay bea' },
+        { id: interrupt!.id, message: 'Pay “bea”' },
       ])
       const going = page.run(yes(interrupt!.id))
       await sees(page, '1 2 ')
@@ -99,6 +99,8 @@ export function handover(cluster: () => TestCluster): void {
       succeeded(await page.complete())
       expect(page.interrupt).toEqual(first.interrupt)
       const going = page.resolve('yes')
+      const status = async () => (await c.chats.chat('dan')).interactions[0].status
+      await expect.poll(status, { timeout: 20_000 }).not.toBe('WAITING_APPROVAL')
       const watcher = openPage(c.url, { threadId: 'dan' })
       await watcher.load()
       const watching = watcher.begin()
