@@ -255,13 +255,15 @@ export class Worker {
     const channel = new Channel(leg, clock, spool)
     const messages = historyFor(thread.state, run)
     const tools = { clock, newId, crash, random: Math.random, secrets }
-    const bench: Bench = { leg, channel, messages, turn: oneByOne(), work: new Work(), ...tools }
+    const { agent: agents } = this.#setup
+    const shared = { turn: oneByOne(), work: new Work(), agents }
+    const bench: Bench = { leg, channel, messages, ...shared, ...tools }
     const driving = this.#driving.get(thread.threadId)
     if (driving) driving.leg = leg
     log.info(about, 'leg begins')
     const setup = this.#setup.agent(run.agent)
     const { retry } = setup.rules
-    await drive(leg, setup.agent, () => contextOf(setup, bench), { ...bench, retry })
+    await drive(leg, setup.agent, () => contextOf(setup, bench), { ...bench, channel, retry })
     log.info({ ...about, status: run.status }, 'leg ends')
     // Neither begun nor ended by us: another driver has the thread.
     return run.legId !== legId || (run.status !== 'running' && run.status !== 'queued')
