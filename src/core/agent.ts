@@ -113,6 +113,8 @@ export interface TaskEnd {
   /** What it said, oldest first. */
   messages: readonly Message[]
   state: unknown
+  /** Of all its model calls, those of earlier legs too. */
+  usage: Usage
 }
 
 export interface ModelCall {

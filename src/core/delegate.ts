@@ -5,8 +5,9 @@ import type { Outlet } from './channel.ts'
 import type { AgentSetup, contextOf } from './context.ts'
 import { listen } from './driver.ts'
 import { type Bench, type Part, placed } from './effects.ts'
-import type { Draft } from './entries.ts'
+import type { Draft, Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
+import type { Leg } from './leg.ts'
 import { userText } from './messages.ts'
 
 /** Whose part it is, and how what an agent may touch is made. */
@@ -41,10 +42,13 @@ export async function delegate(
   const signal = task.signal ? AbortSignal.any([leg.signal, task.signal]) : leg.signal
   const own: Bench = { ...bench, leg: { ...leg, signal }, channel, messages, part }
   signal.throwIfAborted()
-  await listen(renamed(setup.agent.run(context(setup, own)), path), part.key, own)
+  const events = heard(setup.agent.run(context(setup, own)), path, signal)
+  await listen(events, part.key, own)
   signal.throwIfAborted() // an agent may stop quietly
   await channel.commit()
-  return { messages: messages.slice(1), state: leg.thread.state.states.get(part.key) }
+  const { states } = leg.thread.state
+  const usage = usageAt(leg, path)
+  return { messages: messages.slice(1), state: states.get(part.key), usage }
 }
 
 function setupFor({ agent }: Task, mine: AgentSetup, bench: Bench): AgentSetup {
@@ -56,10 +60,23 @@ function setupFor({ agent }: Task, mine: AgentSetup, bench: Bench): AgentSetup {
 
 const byName = <T extends { name: string }>(one: T) => [one.name, one] as const
 
-/** Steps of several agents may have the same name. */
-async function* renamed(events: AsyncIterable<AgentEvent>, path: string) {
-  for await (const event of events)
+/** Steps of several agents may have the same name. Who was told to stop is not heard any more. */
+async function* heard(events: AsyncIterable<AgentEvent>, path: string, signal: AbortSignal) {
+  for await (const event of events) {
+    signal.throwIfAborted()
     yield event.type === 'step' ? { ...event, name: `${path}/${event.name}` } : event
+  }
+}
+
+function usageAt({ run, thread }: Leg, path: string): Usage {
+  const sum: Usage = {}
+  for (const effectId of run.effectIds) {
+    const { intent, usage } = thread.state.effects.get(effectId)!
+    if (!usage || !(intent.path === path || intent.path?.startsWith(`${path}/`))) continue
+    for (const [key, value] of Object.entries(usage))
+      sum[key as keyof Usage] = (sum[key as keyof Usage] ?? 0) + value
+  }
+  return sum
 }
 
 /** What is said on it carries the way to who says it. */
