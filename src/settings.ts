@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { AccountAnalysisOptions } from './agents/account-analysis/steps.ts'
 import type { RemoteSettings } from './agents/remote/settings.ts'
 import { ConfigError } from './config.ts'
 import type { Agent } from './core/agent.ts'
@@ -37,6 +38,8 @@ export interface Settings {
   mcp?: Record<string, McpServer>
   /** Agents that run elsewhere: AG-UI, LangGraph Platform, endpoints of CopilotKit's Python SDK. */
   remote?: readonly RemoteSettings[]
+  /** The account analysis that is there when no agents are named. */
+  workflow?: WorkflowSettings
   /** Read before the default rules: the first that fits decides. */
   policy?: readonly PolicyRule[]
   retry?: Partial<RetryRule>
@@ -55,9 +58,19 @@ export interface Settings {
   maxOutput?: Readonly<Record<string, number>>
 }
 
+export interface WorkflowSettings extends AccountAnalysisOptions {
+  /** The model of its agents, and the key for it. */
+  model?: ModelChoice
+  apiKey?: string
+  /** Seconds for which what was made of a session is kept. */
+  sessionTtl?: number
+}
+
 export interface AgentSettings {
   agent: Agent
   model?: ModelChoice
+  /** The key for its model, in place of the environment's. */
+  apiKey?: string
   fallback?: ModelChoice
   cheaper?: ModelChoice
   /** What its chats begin with, and what happens to runs of it that nobody attends. */
