@@ -111,7 +111,7 @@ export async function compose(
     ...chatsWire(runtime, heartbeats),
     ...approvalsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
-    ...workflowWire({ runtime, basePaths, version: version() }),
+    ...workflowWire({ runtime, heartbeats, basePaths, version: version(), log }),
     ...governorRoutes(runtime),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]

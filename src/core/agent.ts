@@ -18,6 +18,8 @@ export interface Agent {
   readonly supportsRetry?: boolean
   /** How it is run again, where that is not as for all. */
   readonly retry?: Partial<RetryRule>
+  /** It has its work done by others, and tells how they stand: see workflow-events.ts. */
+  readonly orchestrates?: boolean
   /** Tools of its own: it calls them by the policy, like any other. */
   readonly tools?: readonly Tool[]
   run(ctx: AgentContext): AsyncIterable<AgentEvent>

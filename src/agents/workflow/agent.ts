@@ -17,6 +17,7 @@ export function workflow(options: WorkflowOptions): Agent {
   return {
     name,
     ...(description !== undefined && { description }),
+    orchestrates: true,
     run: (ctx) => saying((say) => new Course(options, keys, ctx, say).run()),
   }
 }
