@@ -205,7 +205,8 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later
       ...(entry.fallback === undefined ? fallback : { fallback: modelFor(entry.fallback, around) }),
       ...(less !== undefined && { cheaper: modelFor(less, around) }),
       ...(entry.governor && { governor: entry.governor }),
-      policy,
+      policy: 'agent' in one ? policyOf(settings, entry) : policy,
+      ...pick(entry, ['description', 'version', 'allowedTools']),
       ...(i === 0 && { aliases: ['default'] }),
       tools: given ? joined(given, fromMcp) : joined(tools, later.remoteTools, fromMcp),
     }

@@ -184,9 +184,10 @@ async function overview(runtime: Runtime, caller: Caller) {
     for (const { agent } of page.rows) busy.add(agent)
     cursor = page.next
   } while (cursor !== undefined)
-  const agents = runtime.agents().map(({ agent, tools }) => ({
+  const agents = runtime.agents().map(({ agent, tools, description, version }) => ({
     name: agent.name,
-    description: agent.description ?? '',
+    description: description ?? '',
+    version,
     tools: tools.map(({ name }) => name),
     status: busy.has(agent.name) ? 'running' : 'idle',
   }))
