@@ -9,6 +9,7 @@ import type { Draft, Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import type { Leg } from './leg.ts'
 import { userText } from './messages.ts'
+import { type AgentMoved, agentMoved, workflowEnded } from './workflow-events.ts'
 
 /** Whose part it is, and how what an agent may touch is made. */
 interface Delegating {
@@ -64,8 +65,16 @@ const byName = <T extends { name: string }>(one: T) => [one.name, one] as const
 async function* heard(events: AsyncIterable<AgentEvent>, path: string, signal: AbortSignal) {
   for await (const event of events) {
     signal.throwIfAborted()
-    yield event.type === 'step' ? { ...event, name: `${path}/${event.name}` } : event
+    if (event.type === 'step') yield { ...event, name: `${path}/${event.name}` }
+    else if (event.type !== 'event') yield event
+    else if (event.name === agentMoved) yield { ...event, value: movedAt(path, event.value) }
+    else if (event.name !== workflowEnded) yield event // the run goes on when a part of it ends
   }
+}
+
+const movedAt = (path: string, value: unknown): AgentMoved => {
+  const moved = value as AgentMoved
+  return { ...moved, path: `${path}/${moved.path}` }
 }
 
 function usageAt({ run, thread }: Leg, path: string): Usage {

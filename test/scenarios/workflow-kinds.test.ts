@@ -47,6 +47,12 @@ test('a workflow is a step of another', async () => {
   const { status } = await converse(server, 'c', 'go', () => undefined)
   expect(status).toBe('COMPLETED')
   const journal = await server.journal('c')
+  const told = journal.flatMap((one) => (one.kind === 'event' ? [one.body] : []))
+  const ends = told.filter(({ name }) => name === 'workflow.completed')
+  expect(ends.length, 'the end of a part is not the end of the run').toBe(1)
+  const moves = told.filter(({ name }) => name === 'workflow.agent')
+  const paths = moves.map(({ value }) => (value as { path: string }).path)
+  expect(paths).toEqual(['in', 'in/x', 'in/x', 'in'])
   const last = journal.findLast((one) => one.kind === 'state.patched' && one.body.agent === 'flow')
   expect(last).toMatchObject({
     body: { value: { in: { status: 'completed', results: { x: 7 } } } },
