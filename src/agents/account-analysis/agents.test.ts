@@ -41,12 +41,14 @@ describe('the account analysis', () => {
     const say = async (who: string, chat: string, agent: string, user_message: string) => {
       const body = { user_message, agent }
       const stream = await server.open('POST', `/chats/${chat}/interactions`, body, as(who))
-      return (await stream.rest()).filter(({ event }) => event === 'answer').at(-1)!.data.content
+      return JSON.stringify(await stream.rest())
     }
     await say('ann', 'a1', 'assistant', 'Echo ACC-003 wants a reference')
     await say('bob', 'b1', 'assistant', 'Echo ACC-003 is a secret of mine')
     const recalled = await say('ann', 'a2', 'memory_analyst', 'What of ACC-003?')
     expect(recalled).toContain('spoken of 2 times in 1 earlier chats')
+    expect(recalled).toContain('wants a reference')
+    expect(recalled).not.toContain('a secret of mine')
     expect(await say('bob', 'b2', 'memory_analyst', 'What of acc-003?')).toContain('in 1 earlier')
   })
 

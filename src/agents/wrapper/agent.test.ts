@@ -74,6 +74,18 @@ test('is a step of a workflow, and its question carries the way to it', async ()
   expect(raised).toMatchObject({ body: { ask: { path: 'found', agent: 'scout' } } })
 })
 
+test('twice in one group, each is asked its own question', async () => {
+  const parallel = ['a', 'b'].map((outputKey) => {
+    return { agent: wrapped(scout().object, { name: `scout ${outputKey}` }), outputKey }
+  })
+  const server = await serve({ agents: [workflow({ name: 'flow', steps: [{ parallel }] })] })
+  let n = 0
+  const { asked } = await converse(server, 'c', 'go', () => ({ approved: ++n === 1 }))
+  expect(asked.length).toBe(2)
+  const { a, b } = (await stateOf(server, 'c')) as Record<string, { status: string }>
+  expect([a!.status, b!.status].sort()).toEqual(['approved', 'rejected'])
+})
+
 test('that says it failed, has', async () => {
   const object: EventAgent = {
     async *executeWithEvents() {
