@@ -11,6 +11,7 @@ import { redis } from './redis.ts'
 import { startup } from './startup.ts'
 import { steps50 } from './steps.ts'
 import { streams500 } from './streams.ts'
+import { workflows } from './workflow.ts'
 
 /** `npm run bench` measures all; `npm run bench -- deltas` only that. Nothing here is a test. */
 const topics = {
@@ -26,6 +27,7 @@ const topics = {
   cluster,
   inbox,
   langgraph: graphs,
+  workflow: workflows,
 }
 
 const asked = process.argv.slice(2)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import { accountAgents } from './account-analysis.ts'
 import { openRemotes, type Remotes } from './agents/remote/remotes.ts'
 import { remoteFrom } from './agents/remote/settings.ts'
 import { toolLoop } from './agents/tool-loop/agent.ts'
@@ -90,7 +91,7 @@ export async function compose(
     crash,
     spool: fileSpool(config.spool),
     maxLegs: config.maxLegs,
-    viewTtl: config.sessionTtl,
+    viewTtl: secondsOf(settings.workflow?.sessionTtl) ?? config.sessionTtl,
     leaseTtl: config.leaseTtl,
     governor: config.governor,
     whenUnattended: config.whenUnattended,
@@ -110,7 +111,7 @@ export async function compose(
     ...chatsWire(runtime, heartbeats),
     ...approvalsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
-    ...workflowWire({ runtime, basePaths, version: version() }),
+    ...workflowWire({ runtime, heartbeats, basePaths, version: version(), log }),
     ...governorRoutes(runtime),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]
@@ -187,7 +188,14 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later
   const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
   const policy = policyOf(settings)
   const description = 'Answers, and uses tools with your approval'
-  const own = settings.agents ?? [toolLoop({ name: 'assistant', description })]
+  const own = settings.agents ?? [
+    toolLoop({ name: 'assistant', description }),
+    ...accountAgents(config, settings, clock.now),
+  ]
+  const modelOf = ({ model: named, apiKey }: AgentSettings) =>
+    named === undefined && apiKey === undefined
+      ? model
+      : modelFor(named ?? settings.model ?? config.model ?? 'demo', withKey(around, apiKey))
   const entryOf = (one: Agent | AgentSettings, i = -1): AgentEntry => {
     const entry: AgentSettings = 'agent' in one ? one : { agent: one }
     const given = entry.tools && toolsFrom(entry.tools)
@@ -195,11 +203,12 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later
     const fromMcp = () => later.mcpTools(servers)
     return {
       agent,
-      model: entry.model === undefined ? model : modelFor(entry.model, around),
+      model: modelOf(entry),
       ...(entry.fallback === undefined ? fallback : { fallback: modelFor(entry.fallback, around) }),
       ...(less !== undefined && { cheaper: modelFor(less, around) }),
       ...(entry.governor && { governor: entry.governor }),
-      policy,
+      policy: 'agent' in one ? policyOf(settings, entry) : policy,
+      ...pick(entry, ['description', 'version', 'allowedTools']),
       ...(i === 0 && { aliases: ['default'] }),
       tools: given ? joined(given, fromMcp) : joined(tools, later.remoteTools, fromMcp),
     }
@@ -238,6 +247,20 @@ function joined(
     return all
   }
 }
+
+function withKey(around: Around, apiKey: string | undefined): Around {
+  if (apiKey === undefined) return around
+  const { openai, anthropic, google } = around.access
+  const access = {
+    openai: { ...openai, apiKey },
+    anthropic: { ...anthropic, apiKey },
+    google: { ...google, apiKey },
+  }
+  return { ...around, access }
+}
+
+const secondsOf = (seconds: number | undefined) =>
+  seconds === undefined ? undefined : seconds * 1_000
 
 /** Brings a client's own key; what is called a key is never written down. */
 const clientKeyHeader = 'x-model-api-key'

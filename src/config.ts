@@ -7,6 +7,7 @@ import { type UnattendedRule, unattendedRules } from './core/governor.ts'
 import type { Caller } from './core/runtime.ts'
 import { ConfigError } from './lib/config-error.ts'
 import type { Access } from './models/maker.ts'
+import type { ZohoAccess } from './tools/zoho/client.ts'
 import { keyFrom } from './webhooks/signature.ts'
 
 export { ConfigError }
@@ -60,6 +61,8 @@ export interface Config {
   whenUnattended: UnattendedRule
   /** Model calls outside of threads that a user may make in a day. */
   userLimit: number | undefined
+  /** Zoho CRM, where its credentials are set. */
+  zoho: ZohoAccess | undefined
   /** Where notices of asks go. */
   webhook:
     | { url: string; secret: string; about: 'raised' | 'both'; again: number; publicUrl?: string }
@@ -118,6 +121,11 @@ const schema = z.object({
   GEMINI_API_KEY: z.string().optional(),
   GOOGLE_API_KEY: z.string().optional(),
   GOOGLE_BASE_URL: address,
+  ZOHO_CLIENT_ID: z.string().optional(),
+  ZOHO_CLIENT_SECRET: z.string().optional(),
+  ZOHO_REFRESH_TOKEN: z.string().optional(),
+  ZOHO_ACCOUNTS_URL: address,
+  ZOHO_API_URL: address,
   HANDRAIL_SESSION_TTL: whole(3_600, 1),
   HANDRAIL_HEARTBEAT_MS: whole(15_000, 10),
   HANDRAIL_SEGMENT_BYTES: whole(16 * 1024 * 1024, 1_024),
@@ -213,6 +221,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     },
     whenUnattended: read.HANDRAIL_UNATTENDED,
     userLimit: read.HANDRAIL_USER_LIMIT,
+    zoho: zohoOf(read),
     webhook: webhookOf(read),
     audit: { on: read.HANDRAIL_AUDIT === 'on', secrets: read.HANDRAIL_AUDIT_KEY ?? [] },
     crash: read.HANDRAIL_CRASH,
@@ -234,6 +243,22 @@ function webhookOf(read: z.infer<typeof schema>): Config['webhook'] {
     ...(publicUrl !== undefined && { publicUrl }),
   }
 }
+
+/** All of them or none: half of a set of credentials is a mistake. */
+function zohoOf(read: z.infer<typeof schema>): ZohoAccess | undefined {
+  const { ZOHO_CLIENT_ID: clientId, ZOHO_CLIENT_SECRET: clientSecret } = read
+  const { ZOHO_REFRESH_TOKEN: refreshToken, ZOHO_API_URL: api } = read
+  if (!clientId && !clientSecret && !refreshToken) return undefined
+  if (!clientId || !clientSecret || !refreshToken)
+    throw new ConfigError(
+      'ZOHO_CLIENT_ID, ZOHO_CLIENT_SECRET and ZOHO_REFRESH_TOKEN belong together: set all three, or none.',
+    )
+  const accountsUrl = bare(read.ZOHO_ACCOUNTS_URL ?? 'https://accounts.zoho.com')
+  const apiUrl = api === undefined ? {} : { apiUrl: bare(api) }
+  return { clientId, clientSecret, refreshToken, accountsUrl, ...apiUrl }
+}
+
+const bare = (url: string) => url.replace(/\/+$/, '')
 
 function accessOf(read: z.infer<typeof schema>): Config['access'] {
   const access = (apiKey: string | undefined, baseUrl: string | undefined): Access => ({

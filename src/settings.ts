@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { type AgentPermissions, permissionModes, permissionRules } from './agent-permissions.ts'
+import type { AccountAnalysisOptions } from './agents/account-analysis/steps.ts'
 import type { RemoteSettings } from './agents/remote/settings.ts'
 import { ConfigError } from './config.ts'
 import type { Agent } from './core/agent.ts'
@@ -37,6 +39,8 @@ export interface Settings {
   mcp?: Record<string, McpServer>
   /** Agents that run elsewhere: AG-UI, LangGraph Platform, endpoints of CopilotKit's Python SDK. */
   remote?: readonly RemoteSettings[]
+  /** The account analysis that is there when no agents are named. */
+  workflow?: WorkflowSettings
   /** Read before the default rules: the first that fits decides. */
   policy?: readonly PolicyRule[]
   retry?: Partial<RetryRule>
@@ -55,9 +59,23 @@ export interface Settings {
   maxOutput?: Readonly<Record<string, number>>
 }
 
-export interface AgentSettings {
-  agent: Agent
+export interface WorkflowSettings extends AccountAnalysisOptions {
+  /** The model of its agents, and the key for it. */
   model?: ModelChoice
+  apiKey?: string
+  /** Seconds for which what was made of a session is kept. */
+  sessionTtl?: number
+}
+
+export interface AgentSettings extends AgentPermissions {
+  agent: Agent
+  /** In place of the agent's own. */
+  description?: string
+  /** Default 1.0. */
+  version?: string
+  model?: ModelChoice
+  /** The key for its model, in place of the environment's. */
+  apiKey?: string
   fallback?: ModelChoice
   cheaper?: ModelChoice
   /** What its chats begin with, and what happens to runs of it that nobody attends. */
@@ -100,10 +118,18 @@ function refuseStrangeTools({ tools = [], actions, agents = [] }: Settings): voi
   }
 }
 
-/** The operator's rules, then the default ones. Throws with one sentence for what can never work. */
-export function policyOf({ policy = [] }: Settings): readonly PolicyRule[] {
+/**
+ * The operator's rules, then the default ones; around them what an agent's own permissions say. Throws with
+ * one sentence for what can never work.
+ */
+export function policyOf({ policy = [] }: Settings, entry?: AgentSettings): readonly PolicyRule[] {
   if (!Array.isArray(policy)) throw new ConfigError('policy: write a list of rules.')
-  return checkPolicy([...policy, ...defaultPolicy])
+  if (!entry) return checkPolicy([...policy, ...defaultPolicy])
+  const { permissionMode = 'default', agent } = entry
+  if (!permissionModes.includes(permissionMode))
+    throw new ConfigError(`${agent.name}.permissionMode: write ${permissionModes.join(' or ')}.`)
+  const { first, last } = permissionRules(agent.name, entry)
+  return checkPolicy([...first, ...policy, ...last, ...defaultPolicy])
 }
 
 /** The tools of a list, and actions, as tools with names. */

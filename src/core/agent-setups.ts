@@ -15,6 +15,11 @@ import { defaultSilence } from './watch.ts'
 /** An agent with what it may use. */
 export interface AgentEntry {
   agent: Agent
+  /** In place of the agent's own. */
+  description?: string
+  version?: string
+  /** The only tools that it is offered, by their names. Default: all that it has. */
+  allowedTools?: readonly string[]
   /** Also found under these names. */
   aliases?: string[]
   model: Model
@@ -141,7 +146,11 @@ function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
       toolbox: {
         agent: agent.name,
         policy: checkPolicy(policy ?? defaultPolicy),
-        tools: toolsByName({ agent, tools }),
+        tools: toolsByName({
+          agent,
+          tools,
+          ...(entry.allowedTools && { allowedTools: entry.allowedTools }),
+        }),
         parallel: options.parallelCalls ?? 8,
         evidence: async (effectId) => await options.spool?.find(effectId),
         ...(options.guard && { guard: options.guard }),
@@ -152,8 +161,23 @@ function agentSetups(options: SetupOptions): Map<string, AgentSetup> {
   return setups
 }
 
-/** The tools of an agent as they are now, its own first. */
-export function toolsOf({ tools = [], agent }: Pick<AgentEntry, 'tools' | 'agent'>) {
+/** The tools of an agent as they are now, its own first; only those that it may have. */
+export function toolsOf({ allowedTools, ...of }: OfTools): readonly Tool[] {
+  const all = allToolsOf(of)
+  if (!allowedTools) return all
+  const lists = allowed.get(allowedTools) ?? new WeakMap<readonly Tool[], readonly Tool[]>()
+  allowed.set(allowedTools, lists)
+  const some = lists.get(all) ?? all.filter(({ name }) => allowedTools.includes(name))
+  lists.set(all, some)
+  return some
+}
+
+type OfTools = Pick<AgentEntry, 'tools' | 'agent' | 'allowedTools'>
+
+/** What is left of a list: the same for the same two. */
+const allowed = new WeakMap<readonly string[], WeakMap<readonly Tool[], readonly Tool[]>>()
+
+function allToolsOf({ tools = [], agent }: OfTools): readonly Tool[] {
   const given = typeof tools === 'function' ? tools() : tools
   if (!agent.tools?.length) return given
   const lists = joinedTools.get(agent) ?? new WeakMap<readonly Tool[], readonly Tool[]>()
@@ -167,7 +191,7 @@ export function toolsOf({ tools = [], agent }: Pick<AgentEntry, 'tools' | 'agent
 const joinedTools = new WeakMap<Agent, WeakMap<readonly Tool[], readonly Tool[]>>()
 
 /** Made anew only when the list is another one. */
-function toolsByName(of: Pick<AgentEntry, 'tools' | 'agent'>): () => ReadonlyMap<string, Tool> {
+function toolsByName(of: OfTools): () => ReadonlyMap<string, Tool> {
   let known: readonly Tool[] | undefined
   let byName: ReadonlyMap<string, Tool> = new Map()
   return () => {

@@ -1,9 +1,10 @@
+import type { Clock } from '../lib/clock.ts'
 import type { Answer, Ask, RunOptions, Usage } from './entries.ts'
 import type { CallPart, Message } from './messages.ts'
 import type { Model, ModelParameters, ToolSpec } from './model.ts'
 import type { RemoteLine } from './remote-legs.ts'
 import type { RetryRule } from './retry.ts'
-import type { Kept } from './state.ts'
+import type { AskRecord, Kept } from './state.ts'
 import type { Tool } from './tool.ts'
 
 /**
@@ -17,6 +18,8 @@ export interface Agent {
   readonly supportsRetry?: boolean
   /** How it is run again, where that is not as for all. */
   readonly retry?: Partial<RetryRule>
+  /** It has its work done by others, and tells how they stand: see workflow-events.ts. */
+  readonly orchestrates?: boolean
   /** Tools of its own: it calls them by the policy, like any other. */
   readonly tools?: readonly Tool[]
   run(ctx: AgentContext): AsyncIterable<AgentEvent>
@@ -86,6 +89,34 @@ export interface AgentContext {
   remote(name: string): RemoteLine
   /** The answer to a question, if it is there; else raises it and ends the leg. */
   ask(question: Question): Promise<Answer>
+  /** A question that was asked under this key, who answered it, and when. */
+  asked(key: string): AskRecord | undefined
+  readonly clock: Clock
+  /**
+   * Has a part of the run done by another agent, in this leg: its messages, its state and its effects
+   * are its own, the budget is the run's. Rejects with what it throws, also with the end of the leg
+   * when it waits for a person. The same path again goes on where it was.
+   */
+  delegate(task: Task): Promise<TaskEnd>
+}
+
+export interface Task {
+  /** Names it in the run: one path, one task. */
+  path: string
+  /** One of the configuration's, or one that has the tools and the model of whoever asks. */
+  agent: string | Agent
+  /** What it is told, as a user would say it. */
+  input: string
+  /** Ends it early. */
+  signal?: AbortSignal
+}
+
+export interface TaskEnd {
+  /** What it said, oldest first. */
+  messages: readonly Message[]
+  state: unknown
+  /** Of all its model calls, those of earlier legs too. */
+  usage: Usage
 }
 
 export interface ModelCall {

@@ -42,13 +42,18 @@ export interface Decision {
 
 export interface Decider {
   thread: Thread
-  /** Those of the agent that asks, and what the policy says of a call with other arguments. */
-  tools: ReadonlyMap<string, Tool>
-  judge: (tool: Tool, input: unknown) => Verdict
+  /** What the agent that asks has. */
+  toolsOf: (ask: Ask) => AskersTools
   now: number
   newId: NewId
   /** Who decides. The thread is of their tenant. */
   person: Person
+}
+
+/** Tools, and what the policy says of a call with other arguments. */
+export interface AskersTools {
+  tools: ReadonlyMap<string, Tool>
+  judge: (tool: Tool, input: unknown) => Verdict
 }
 
 /** What the wire calls the parts of a decision, for errors that name them. */
@@ -116,11 +121,11 @@ export async function answer(
 function answerDrafts(
   { ask, runId }: AskRecord,
   said: Answer,
-  { tools, now, newId }: Decider,
+  { toolsOf, now, newId }: Decider,
 ): Draft[] {
   const drafts: Draft[] = [draft('ask.answered', said, { runId })]
   const grantId = newId('grant')
-  drafts.push(...grantDrafts(ask, said, tools.get(ask.tool ?? ''), { now, grantId }))
+  drafts.push(...grantDrafts(ask, said, toolsOf(ask).tools.get(ask.tool ?? ''), { now, grantId }))
   if (ask.kind === 'budget' && said.state === 'answered') {
     drafts.push(draft('governor.set', said.value as Body<'governor.set'>))
   }
@@ -214,9 +219,10 @@ function edited(
   ask: Ask,
   answer: Answer,
   given: unknown,
-  { tools, judge }: Decider,
+  { toolsOf }: Decider,
   field: string,
 ): Answer {
+  const { tools, judge } = toolsOf(ask)
   const refuse = (why: string) => new RuntimeError('invalid_request', `${field}: ${why}`, { field })
   const tool = tools.get(ask.tool ?? '')
   if (!tool) throw refuse('this tool is gone; its input cannot be edited.')

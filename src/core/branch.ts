@@ -22,7 +22,7 @@ export function messagesOf(state: ThreadState, runId: string | null = state.head
   for (const run of branch(state, runId)) {
     for (const id of run.messageIds) {
       const said = state.messages.get(id)
-      if (said && said.for !== 'client') messages.push(said.message)
+      if (said && said.for !== 'client' && said.path === undefined) messages.push(said.message)
     }
   }
   return messages
@@ -34,10 +34,18 @@ export function historyFor(state: ThreadState, run: Run): Message[] {
   return [...messagesOf(state, parentOf(state, run)), ...messagesOf(state, run.runId)]
 }
 
+/** What was said at the end of a path in a run, to a sub-agent and by it. */
+export function messagesAt(state: ThreadState, run: Run, path: string): Message[] {
+  return run.messageIds
+    .map((id) => state.messages.get(id))
+    .filter((said) => said?.path === path && said.for !== 'client')
+    .map((said) => said!.message)
+}
+
 /** What an agent kept on the branch that a run follows, and in the run itself. */
-export function keptFor(state: ThreadState, run: Run): Kept[] {
+export function keptFor(state: ThreadState, run: Run, by = run.agent): Kept[] {
   const path = new Set([...branch(state, parentOf(state, run)), run].map(({ runId }) => runId))
-  return (state.kept.get(run.agent) ?? []).filter(({ runId }) => path.has(runId))
+  return (state.kept.get(by) ?? []).filter(({ runId }) => path.has(runId))
 }
 
 /** A first leg follows the branch it names, or the head; later legs stay where the run is. */

@@ -44,6 +44,9 @@ function giveUp(one: Waiting, error: unknown): void {
   Object.assign(one, { drafts: [], expect: nothing, done: () => {}, failed: () => {} })
 }
 
+/** What those who work in a leg see of its channel. */
+export type Outlet = Pick<Channel, 'piece' | 'waiting' | 'write' | 'commit' | 'commitIf' | 'away'>
+
 /**
  * A leg's one way out. What is written enters in order; what waits goes out as one transition;
  * one transition is under way at a time.

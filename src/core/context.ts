@@ -3,13 +3,15 @@ import type { Agent, AgentContext, Question } from './agent.ts'
 import { keptFor } from './branch.ts'
 import { type Toolbox, toolCaller } from './calls.ts'
 import { cardOf } from './card.ts'
-import type { Bench } from './effects.ts'
+import { delegate } from './delegate.ts'
+import { type Bench, placed, workerOf } from './effects.ts'
 import { type Answer, type Ask, draft } from './entries.ts'
 import type { GovernorRules } from './governor.ts'
 import { guardedModel } from './guard.ts'
 import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
 import { type CallRules, meteredCall, modelCaller } from './model-calls.ts'
+import { askOf } from './plan.ts'
 import { defaultAskTimeout } from './policy.ts'
 import { remoteLine } from './remote-legs.ts'
 import { jsonSchemaOf, type Tool } from './tool.ts'
@@ -30,7 +32,8 @@ export interface AgentSetup {
 export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
   const { toolbox } = setup
   const { leg, channel } = bench
-  const { agent } = leg.run
+  const { key } = workerOf(bench)
+  const { state } = leg.thread
   const callModel = modelCaller(setup, bench)
   const callTools = toolCaller(toolbox, bench)
   const clientTools = (leg.run.options.clientTools ?? []).map(
@@ -51,11 +54,11 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
       return [...[...own.values()].map(specOf), ...others]
     },
     messages: () => bench.messages,
-    state: () => leg.thread.state.states.get(agent),
-    given: () => leg.run.given,
-    kept: () => keptFor(leg.thread.state, leg.run),
+    state: () => state.states.get(key),
+    given: () => (bench.part ? undefined : leg.run.given),
+    kept: () => keptFor(state, leg.run, key),
     keep: (checkpointId, data) =>
-      channel.write(draft('checkpoint.kept', { agent, checkpointId, data })),
+      channel.write(draft('checkpoint.kept', { agent: key, checkpointId, data })),
     metered: (call) => meteredCall(call, setup.rules, bench),
     model: (call) => {
       const by = call.by && guardedModel(call.by, toolbox.guard)
@@ -64,6 +67,9 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
     call: (calls) => bench.work.add(callTools(calls)),
     remote: (name) => remoteLine(name, { governor: setup.governor, guard: toolbox.guard }, bench),
     ask: (question) => raise(question, bench),
+    asked: (asked) => askOf(bench, keyAt(bench, asked)),
+    clock: bench.clock,
+    delegate: (task) => bench.work.add(delegate(task, { setup, bench, context: contextOf })),
   }
 }
 
@@ -83,14 +89,16 @@ function specOf(tool: Tool): ToolSpec {
 /** Characters of a question's title. */
 const longestTitle = 2_000
 
-async function raise(question: Question, { leg, channel, clock, newId }: Bench): Promise<Answer> {
-  const { timeout = defaultAskTimeout, key, ...rest } = question
-  for (const askId of leg.run.askIds) {
-    const record = leg.thread.state.asks.get(askId)
-    if (record?.ask.key !== key) continue
-    if (record.answer) return record.answer
-    throw new LegStop('parked')
-  }
+/** Sub-agents may ask under the same keys: each is asked its own. */
+const keyAt = (bench: Bench, key: string): string => placed(bench, key)
+
+async function raise(question: Question, bench: Bench): Promise<Answer> {
+  const { leg, channel, clock, newId } = bench
+  const { timeout = defaultAskTimeout, ...rest } = question
+  const key = keyAt(bench, question.key)
+  const record = askOf(bench, key)
+  if (record?.answer) return record.answer
+  if (record) throw new LegStop('parked')
   const deadline = clock.now() + timeout
   const title = shownLine(rest.title, longestTitle)
   const { kind, input } = rest
@@ -98,7 +106,7 @@ async function raise(question: Question, { leg, channel, clock, newId }: Bench):
     atTimeout: 'reject',
     ...rest,
     title,
-    ...(kind === 'approval' && { card: cardOf({ title, agent: leg.run.agent, input }) }),
+    ...(kind === 'approval' && { card: cardOf({ title, agent: workerOf(bench).agent, input }) }),
     askId: newId('ask'),
     step: leg.legId,
     key,

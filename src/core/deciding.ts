@@ -35,12 +35,17 @@ export function deciding({ upToDate, setups, secrets, ringHere, ...setup }: Setu
 
   function deciderOn(person: Caller, thread: Thread): Decider {
     const { runs, active } = thread.state
-    const asking = setups.get(runs.get(active ?? '')?.agent ?? '')?.toolbox
-    const { agent = '', policy = [] } = asking ?? {}
+    const running = runs.get(active ?? '')?.agent ?? ''
     return {
       thread,
-      tools: asking?.tools() ?? new Map(),
-      judge: (tool, input) => judge(policy, { tool, agent, input }),
+      toolsOf: ({ agent: sub = running }) => {
+        const asking = (setups.get(sub) ?? setups.get(running))?.toolbox
+        const { agent = '', policy = [] } = asking ?? {}
+        return {
+          tools: asking?.tools() ?? new Map(),
+          judge: (tool, input) => judge(policy, { tool, agent, input }),
+        }
+      },
       now: clock.now(),
       newId,
       person,

@@ -1,7 +1,7 @@
 import type { Work } from '../lib/work.ts'
 import type { Agent, AgentContext, AgentEvent } from './agent.ts'
 import { parentOf } from './branch.ts'
-import type { Channel } from './channel.ts'
+import type { Channel, Outlet } from './channel.ts'
 import { endOf } from './ending.ts'
 import { type Draft, draft } from './entries.ts'
 import { toRuntimeError } from './errors.ts'
@@ -25,7 +25,7 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out
   const over = new AbortController()
   try {
     signal.throwIfAborted()
-    await Promise.race([listen(agent.run(ctx()), leg, out), stuck(leg, over.signal)])
+    await Promise.race([listen(agent.run(ctx()), run.agent, out), stuck(leg, over.signal)])
     signal.throwIfAborted() // an agent may stop quietly
     await endOf(leg, channel)
   } catch (thrown) {
@@ -69,11 +69,16 @@ export interface Out {
   random: () => number
 }
 
-async function listen(events: AsyncIterable<AgentEvent>, { run }: Leg, { channel, messages }: Out) {
+/** Writes what an agent says; its state is kept under the name. */
+export async function listen(
+  events: AsyncIterable<AgentEvent>,
+  name: string,
+  { channel, messages }: { channel: Outlet; messages: Message[] },
+) {
   for await (const event of events) {
     if (event.type === 'message' && event.for !== 'client') messages.push(event.message)
     if (event.type === 'piece') channel.piece(event.piece)
-    else channel.write(draftOf(event, run.agent))
+    else channel.write(draftOf(event, name))
     if (channel.waiting >= highWater) await channel.commit()
   }
 }

@@ -3,17 +3,19 @@ import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { Turn } from '../lib/turn.ts'
 import type { Work } from '../lib/work.ts'
-import type { Channel } from './channel.ts'
+import type { Outlet } from './channel.ts'
+import type { AgentSetup } from './context.ts'
 import { RuntimeError } from './errors.ts'
 import type { Leg } from './leg.ts'
 import type { Message } from './messages.ts'
+import type { Recalled, RecallQuery } from './recall.ts'
 import type { RunSecrets } from './secrets.ts'
 import type { EffectRecord } from './state.ts'
 
 /** What one leg works with. */
 export interface Bench {
   leg: Leg
-  channel: Channel
+  channel: Outlet
   clock: Clock
   newId: NewId
   crash: (point: string) => void
@@ -25,7 +27,32 @@ export interface Bench {
   turn: Turn
   /** What the leg is doing now: it ends when nothing of it is running. */
   work: Work
+  /** What was said on other threads of the same owner. */
+  recall: (query: RecallQuery, signal: AbortSignal) => Promise<Recalled[]>
+  /** Other agents, for those that have work done by them. */
+  agents: (name: string) => AgentSetup
+  /** Where in the run this is, when it is not the run's own agent that works here. */
+  part?: Part
 }
+
+/** The work of a sub-agent. */
+export interface Part {
+  /** The way to it from the run's own agent. */
+  path: string
+  agent: string
+  /** Under which its state is kept. */
+  key: string
+}
+
+/** Who works here, and where what it leaves is kept. */
+export const workerOf = ({ part, leg }: Pick<Bench, 'part' | 'leg'>) => ({
+  agent: part?.agent ?? leg.run.agent,
+  key: part?.key ?? leg.run.agent,
+})
+
+/** A place in a run, seen from its beginning. */
+export const placed = ({ part }: Pick<Bench, 'part'>, path: string): string =>
+  part ? `${part.path}/${path}` : path
 
 /**
  * The key of an effect says where in the run it stands: the message that the step begins after

@@ -87,6 +87,9 @@ export const askSchema = z.object({
   atTimeout: z.enum(['reject', 'approve', 'stop']),
   /** Asked in the middle of a call, which goes on with the answer: its leg does not end. */
   live: z.boolean().optional(),
+  /** Of a sub-agent: the way to it, and its name. */
+  path: z.string().optional(),
+  agent: z.string().optional(),
   /** All who may decide: `owner`, and names of roles. Absent: the owner, and approvers of the tenant. */
   audience: z.array(z.string()).optional(),
 })
@@ -144,6 +147,8 @@ export const bodies = {
   'message.added': z.object({
     message: messageSchema,
     for: z.enum(['model', 'client', 'both']),
+    /** Said by a sub-agent: no part of what the run's own agent is told. */
+    path: z.string().optional(),
   }),
   'message.retracted': z.object({ ids: z.array(id), why: z.string() }),
 
@@ -170,6 +175,8 @@ export const bodies = {
     key: z.string(),
     digest: z.string(),
     attempt: z.number().int().positive(),
+    /** The way to the sub-agent that wants it. */
+    path: z.string().optional(),
     /** The message that this model call writes; retracted when it is cut. */
     messageId: z.string().optional(),
     askId: z.string().optional(),

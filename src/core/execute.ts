@@ -53,8 +53,9 @@ export async function execute(
     return await askLive(question, intent, bench, AbortSignal.any(ends)).finally(goOn)
   }
   const { tenant } = leg.thread.state
+  const recall: ToolUse['recall'] = (query) => bench.recall(query, signal)
   const running: Promise<Outcome> = Promise.resolve()
-    .then(() => tool.run(input, { signal, effectId, tenant, write, ask }))
+    .then(() => tool.run(input, { signal, effectId, tenant, write, ask, recall }))
     .then((value): Outcome => ({ output: cut(value) }))
     .catch((thrown: unknown) => ({ thrown })) // also a result that cannot be written down
   const outcome = await Promise.race([running, gaveUp(signal, bench, over.signal)])

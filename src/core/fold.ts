@@ -238,7 +238,8 @@ function added(state: ThreadState, entry: Known<'message.added'>, run: Run | und
   const { message } = entry.body
   const { seq, at, runId = '' } = entry
   const again = state.messages.has(message.id)
-  state.messages.set(message.id, { message, for: entry.body.for, runId, seq, at })
+  const { for: whom, path } = entry.body
+  state.messages.set(message.id, { message, for: whom, path, runId, seq, at })
   callsOf(message).forEach((call, index) => {
     if (!state.calls.has(call.callId))
       state.calls.set(call.callId, { messageId: message.id, index })

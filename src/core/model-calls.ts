@@ -3,7 +3,7 @@ import type { ModelCall } from './agent.ts'
 import { needOf } from './budget.ts'
 import { purposeOf } from './budget-ask.ts'
 import type { AgentSetup } from './context.ts'
-import { type Bench, effectKey, recorded } from './effects.ts'
+import { type Bench, effectKey, placed, recorded, workerOf } from './effects.ts'
 import { type Body, draft, type Usage } from './entries.ts'
 import { failureOf, isRuntimeError, RuntimeError, toRuntimeError } from './errors.ts'
 import { Fitting, type Windows } from './fitting.ts'
@@ -61,10 +61,11 @@ export function modelCaller(setup: AgentSetup, bench: Bench) {
     if (call.parameters) request.parameters = call.parameters
     const { path } = call
     const checkpoint = path === undefined ? (bench.messages.at(-1)?.id ?? '') : ''
-    const place = `${checkpoint}/${path ?? 'model'}`
+    const way = placed(bench, path ?? 'model')
+    const place = `${checkpoint}/${way}`
     const ordinal = ordinals.get(place) ?? 0
     ordinals.set(place, ordinal + 1)
-    const { key, effectId } = effectKey(leg.runId, checkpoint, path ?? 'model', ordinal)
+    const { key, effectId } = effectKey(leg.runId, checkpoint, way, ordinal)
     // Of the agent's own model, whichever is asked: the agent asks for the same.
     const digest = requestDigest((call.by ?? setup.model).name, request)
     const { effects, messages } = leg.thread.state
@@ -149,12 +150,13 @@ async function once(
     const messageId = bench.newId('msg')
     const intent = { ...about, key, digest, attempt, messageId, idempotent: true }
     const price = rules.prices[model.name]
+    const way = path === undefined ? bench.part?.path : placed(bench, path)
     const need = needOf(requestTokens(request), request.parameters?.maxOutputTokens, price)
     const pending = {
-      agent: leg.run.agent,
+      agent: workerOf(bench).agent,
       model: model.name,
       purpose: purposeOf(request.messages),
-      ...(path !== undefined && { path }),
+      ...(way !== undefined && { path: way }),
       effectId: about.effectId,
     }
     const { last } = await reserve({ intent, need, pending }, governor, bench)
@@ -215,14 +217,15 @@ function modelsFor({ model, fallback, cheaper }: AgentSetup, { leg }: Bench): Mo
  * Calls that earlier legs of the run have made, by what was asked. Branches that run side by side add to
  * the history that their keys name, so after a leg that was parked between them the keys are others.
  */
-function earlierCalls({ leg }: Bench) {
+function earlierCalls({ leg, part }: Bench) {
   let made: Map<string, EffectRecord[]> | undefined
   const read = () => {
     const found = new Map<string, EffectRecord[]>()
     for (const effectId of leg.run.effectIds) {
       const record = leg.thread.state.effects.get(effectId)
       if (record?.state !== 'done' || record.intent.effect !== 'model') continue
-      const { digest, key } = record.intent
+      const { digest, key, path } = record.intent
+      if (path !== part?.path) continue // another agent's
       if (key.startsWith(`${leg.runId}//`)) continue // its branch has a name, and finds it by that
       found.set(digest, [...(found.get(digest) ?? []), record])
     }

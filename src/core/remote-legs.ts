@@ -2,7 +2,7 @@ import { digestOf } from '../lib/canonical.ts'
 import type { AgentEvent } from './agent.ts'
 import { branch } from './branch.ts'
 import { countdown } from './countdown.ts'
-import { type Bench, effectKey } from './effects.ts'
+import { type Bench, effectKey, placed, workerOf } from './effects.ts'
 import { type Ask, draft } from './entries.ts'
 import { failureOf, RuntimeError, toRuntimeError } from './errors.ts'
 import { notBegun } from './execute.ts'
@@ -74,7 +74,9 @@ export function remoteLine(name: string, rules: RemoteRules, bench: Bench): Remo
   const { leg } = bench
   const { effects } = leg.thread.state
   const isOurs = (one: EffectRecord | undefined) =>
-    one?.intent.effect === 'remote' && one.intent.name === name
+    one?.intent.effect === 'remote' &&
+    one.intent.name === name &&
+    one.intent.path === bench.part?.path
   const doneOf = ({ effectIds }: { effectIds: string[] }) =>
     effectIds.map((id) => effects.get(id)!).filter((one) => isOurs(one) && one.state === 'done')
   return {
@@ -107,7 +109,7 @@ async function* remoteLeg(
 ): AsyncGenerator<AgentEvent, void, undefined> {
   const { leg, channel, clock } = bench
   // Not by the last message: a leg that was cut may have left some, and is still the same leg.
-  const { key, effectId } = effectKey(leg.runId, '', `remote:${name}`, ordinal)
+  const { key, effectId } = effectKey(leg.runId, '', placed(bench, `remote:${name}`), ordinal)
   const about = { effectId, effect: 'remote' as const, name }
   const record = leg.thread.state.effects.get(effectId)
   const fate = await fateOf(record, call, bench)
@@ -126,7 +128,8 @@ async function* remoteLeg(
     mayHandOver(leg)
     const { input, timeout, idempotent = false } = call
     const intent = { ...about, key, digest: digestOf(input ?? null), attempt, timeout, idempotent }
-    const pending = { agent: leg.run.agent, model: name, purpose: call.title, effectId }
+    const { agent } = workerOf(bench)
+    const pending = { agent, model: name, purpose: call.title, effectId }
     await reserve({ intent, need: {}, pending }, governor, bench)
     const held = channel.away(() => leg.lease.hold()).then(() => leg.signal.throwIfAborted())
     await held.catch((error: unknown) => {

@@ -214,8 +214,8 @@ export function createRuntime(options: RuntimeOptions) {
 
     agents: () =>
       setups.list().map((one) => {
-        const { agent, aliases = [] } = one
-        return { agent, aliases, tools: toolsOf(one) }
+        const { agent, aliases = [], description = agent.description, version = '1.0' } = one
+        return { agent, aliases, tools: toolsOf(one), description, version }
       }),
 
     /** Accepts a message on a thread, made if it is new. Durable when it resolves. */

@@ -119,6 +119,8 @@ export interface Run {
 export interface Said {
   message: Message
   for: 'model' | 'client' | 'both'
+  /** The way to the sub-agent that said it. */
+  path: string | undefined
   runId: string
   seq: number
   at: number

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { deeperThan } from '../lib/depth.ts'
 import type { Answer } from './entries.ts'
+import type { Recalled, RecallQuery } from './recall.ts'
 
 /** Something an agent can do in the world. Tools know nothing of runs, approvals or journals. */
 export interface Tool<Schema extends InputSchema = InputSchema> {
@@ -70,6 +71,8 @@ export interface ToolUse {
   effectId: string
   /** Whose data it works on: nothing may be shared between two of them. */
   tenant: string
+  /** What was said on other threads of the same owner. */
+  recall(query: RecallQuery): Promise<Recalled[]>
   /** Shows output while the tool runs; not kept, the result is. */
   write(text: string): void
   /**

@@ -13,6 +13,7 @@ import { type Actor, type Draft, draft } from './entries.ts'
 import { isRuntimeError } from './errors.ts'
 import { type Heartbeat, isStop, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
+import { recall } from './recall.ts'
 import type { RunSecrets } from './secrets.ts'
 import type { Run } from './state.ts'
 import type { Expectation, Slots } from './store.ts'
@@ -255,13 +256,20 @@ export class Worker {
     const channel = new Channel(leg, clock, spool)
     const messages = historyFor(thread.state, run)
     const tools = { clock, newId, crash, random: Math.random, secrets }
-    const bench: Bench = { leg, channel, messages, turn: oneByOne(), work: new Work(), ...tools }
+    const { agent: agents, store } = this.#setup
+    const shared: Pick<Bench, 'turn' | 'work' | 'agents' | 'recall'> = {
+      turn: oneByOne(),
+      work: new Work(),
+      agents,
+      recall: (query, until) => recall(store, thread.state, query, until),
+    }
+    const bench: Bench = { leg, channel, messages, ...shared, ...tools }
     const driving = this.#driving.get(thread.threadId)
     if (driving) driving.leg = leg
     log.info(about, 'leg begins')
     const setup = this.#setup.agent(run.agent)
     const { retry } = setup.rules
-    await drive(leg, setup.agent, () => contextOf(setup, bench), { ...bench, retry })
+    await drive(leg, setup.agent, () => contextOf(setup, bench), { ...bench, channel, retry })
     log.info({ ...about, status: run.status }, 'leg ends')
     // Neither begun nor ended by us: another driver has the thread.
     return run.legId !== legId || (run.status !== 'running' && run.status !== 'queued')

@@ -59,6 +59,8 @@ const wires = {
   },
   approvals: async (url, one) =>
     rest(await post(`${url}/approvals/${one.ask}`, one.who, restBody(one))),
+  workflow: async (url, one) =>
+    rest(await post(`${url}/copilotkit/approval/${one.ask}`, one.who, { action: 'approve' })),
   'agui resume': (url, one) =>
     agui(url, one, {
       resume: [{ interruptId: one.ask, status: 'resolved', payload: payload(one) }],
@@ -92,7 +94,8 @@ interface Case {
 
 /** CopilotKit's wires tell late answers how things stand, which is no error to them. */
 const settled = {
-  ...{ chats: 'ask_settled', approvals: 'ask_settled', 'agui resume': 'none' },
+  ...{ chats: 'ask_settled', approvals: 'ask_settled', workflow: 'ask_settled' },
+  'agui resume': 'none',
   ...{ 'agui result': 'none', 'graphql meta': 'none', 'graphql result': 'none' },
 }
 const unknown = {
@@ -109,14 +112,15 @@ const all = (code: string, ...but: Wire[]) =>
   )
 /** Another user's chat of that name is a chat of one's own, which is not there. */
 const stranger = {
-  ...{ chats: 'thread_not_found', approvals: 'ask_not_found', 'agui resume': 'interrupt_unknown' },
+  ...{ chats: 'thread_not_found', approvals: 'ask_not_found', workflow: 'ask_not_found' },
+  'agui resume': 'interrupt_unknown',
   ...{ 'agui result': 'none', 'graphql meta': 'interrupt_unknown', 'graphql result': 'none' },
 }
 
 const cases: Record<string, Case> = {
   'an invented id': {
     change: () => ({ ask: 'ask_invented' }),
-    codes: { ...unknown, approvals: 'ask_not_found' },
+    codes: { ...unknown, approvals: 'ask_not_found', workflow: 'ask_not_found' },
   },
   'the right id on another thread': {
     change: () => ({ chat: 'other' }),
@@ -124,11 +128,11 @@ const cases: Record<string, Case> = {
   },
   'changed arguments that the tool does not take': {
     change: () => ({ says: { editedArgs: { to: 'eve', amount: 1_000_000 } } }),
-    codes: all('invalid_request'),
+    codes: all('invalid_request', 'workflow'),
   },
   'the digest of other arguments': {
     change: () => ({ says: { digest: 'another' } }),
-    codes: all('ask_differs'),
+    codes: all('ask_differs', 'workflow'),
   },
   'other arguments than were shown': {
     change: () => ({ shown: { input: { to: 'eve', amount: 5 } } }),
@@ -142,7 +146,10 @@ const cases: Record<string, Case> = {
   'of another tenant, with every role': { change: () => ({ who: 'eve' }), codes: stranger },
   'of the owner, to what is for a role': {
     policy: { audience: ['chief'] },
-    codes: { ...all('not_yours_to_decide', 'approvals'), approvals: 'ask_not_found' },
+    codes: {
+      ...all('not_yours_to_decide', 'approvals', 'workflow'),
+      ...{ approvals: 'ask_not_found', workflow: 'ask_not_found' },
+    },
   },
   'an old answer again': { after: 'approved', codes: settled },
   'after a cancel': { after: 'cancelled', codes: settled },

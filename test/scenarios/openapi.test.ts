@@ -55,8 +55,10 @@ const table: Route[] = [
   }),
   ...workflowWire({
     runtime: {} as Runtime,
+    heartbeats: new Heartbeats(),
     basePaths: ['/copilotkit', '/api/copilotkit'],
     version: '0',
+    log: { info() {}, warn() {}, error() {} },
   }),
   ...opsWire({} as Runtime, () => [], '0'),
   ...grantRoutes({} as Runtime),

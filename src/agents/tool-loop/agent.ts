@@ -18,7 +18,8 @@ export interface ToolLoopOptions {
  * call. It keeps nothing: where to go on is read from the messages, in every leg.
  */
 export function toolLoop(options: ToolLoopOptions): Agent {
-  const { name, description, maxSteps = 25 } = options
+  const { name, maxSteps = 25, system } = options
+  const description = options.description ?? system?.slice(0, 200)
   return {
     name,
     ...(description !== undefined && { description }),

@@ -5,6 +5,7 @@ const please = String.raw`^(?:(?:please|now|can you|could you),?\s)*`
 const called = String.raw`(?:(?:the|a|new|text|file|named|called)\s)*`
 
 export const patterns = {
+  recommend: /^Recommend the next actions for this account\b/,
   greeting: /^(?:hi|hello|hey|help)(?: there)?[\s!.,?]*$|\bwhat can you do\b/i,
   weather: /\bweather\b(?:\slike)?(?:\s(?:in|for|at|of))?(?:\s(.{1,80}))?/i,
   writeNamed: new RegExp(

@@ -1,5 +1,6 @@
 import { cityIn, codeIn, nameIn, patterns, unquote } from './ask.ts'
 import { brief, call, type Line, say, think } from './line.ts'
+import { recommend } from './recommend.ts'
 
 /** Something a person may say, and what the demo model does about it. */
 export interface Scene {
@@ -35,6 +36,7 @@ export const suggestions = prompts.slice(0, 3).map((message) => ({
 
 /** The first that matches plays; the order is from the particular to the general. */
 export const scenes: readonly Scene[] = [
+  { when: patterns.recommend, play: ({ input }) => recommend(input) },
   { when: patterns.greeting, play: () => [say(`Hello! ${whoAmI} Try one of these:\n\n${list}`)] },
   {
     when: patterns.fail,

@@ -186,8 +186,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     generate,
 
     availableAgents: async (): Promise<AvailableAgents> => ({
-      agents: runtime.agents().flatMap(({ agent, aliases }) => {
-        const { description = '' } = agent
+      agents: runtime.agents().flatMap(({ agent, aliases, description = '' }) => {
         return [agent.name, ...aliases].map((name) => ({ id: name, name, description }))
       }),
     }),

@@ -6,15 +6,15 @@ export interface Session {
   session_id: string
   created_at: string
   agents: Record<string, AgentSession>
-  /** What each agent said last, as `<agent>_output`. */
-  shared_context: Record<string, string>
+  /** What each agent gave last, as `<agent>_output`. */
+  shared_context: Record<string, unknown>
   workflow_status: 'initialized' | 'running' | 'completed' | 'failed'
   approval_requests: { approval_id: string; title: string; status: string; timeout_at: string }[]
 }
 
 export interface AgentSession {
   status: 'idle' | 'running' | 'completed' | 'failed'
-  outputs: string[]
+  outputs: unknown[]
   errors: string[]
   start_time: string | null
   end_time: string | null
@@ -23,7 +23,7 @@ export interface AgentSession {
 /** A pure function of the journal's fold: it may be forgotten at any time, and is made again. */
 export function sessionOf(state: ThreadState): Session {
   const agents = new Map<string, AgentSession>()
-  const context = new Map<string, string>()
+  const context = new Map<string, unknown>()
   for (const run of onPath(state)) {
     const agent = agents.get(run.agent) ?? idle()
     agents.set(run.agent, agent)
@@ -36,6 +36,10 @@ export function sessionOf(state: ThreadState): Session {
       context.set(`${run.agent}_output`, output)
     }
     if (agent.status === 'failed') agent.errors.push(run.error?.message ?? 'Cancelled.')
+    for (const [name, part] of partsOf(run, state)) {
+      agents.set(name, part)
+      if (part.outputs.length > 0) context.set(`${name}_output`, part.outputs.at(-1))
+    }
   }
   return {
     session_id: state.clientId,
@@ -52,6 +56,36 @@ export function sessionOf(state: ThreadState): Session {
         timeout_at: time(ask.deadline),
       })),
   }
+}
+
+interface Shared {
+  run_id?: unknown
+  agents?: Record<
+    string,
+    { agent: string; status: string; started_at: number; duration_ms: number }
+  >
+  errors?: { agent: string; error: string }[]
+  [key: string]: unknown
+}
+
+/** The agents that an orchestrator has its work done by, as its state tells of them. */
+function partsOf(run: Run, state: ThreadState): [string, AgentSession][] {
+  const shared = state.states.get(run.agent) as Shared | undefined
+  if (shared?.run_id !== run.runId || typeof shared.agents !== 'object') return []
+  return Object.entries(shared.agents).map(([key, { agent, status, started_at, duration_ms }]) => {
+    const over = status === 'completed' || status === 'failed'
+    const errors = (shared.errors ?? []).filter((one) => one.agent === agent)
+    return [
+      agent,
+      {
+        status: over ? status : 'running',
+        outputs: status === 'completed' ? [shared[key]] : [],
+        errors: errors.map(({ error }) => error),
+        start_time: time(started_at),
+        end_time: over ? time(started_at + duration_ms) : null,
+      },
+    ]
+  })
 }
 
 const idle = (): AgentSession => ({
@@ -78,10 +112,13 @@ function statusOf({ status }: Run): AgentSession['status'] {
   return status === 'failed' || status === 'cancelled' ? 'failed' : 'running'
 }
 
-function outputOf(run: Run, state: ThreadState): string | undefined {
+/** What the run's own agent said last: what it gives, where that is said. */
+export function outputOf(run: Run, state: ThreadState): unknown {
   for (const id of run.messageIds.toReversed()) {
     const said = state.messages.get(id)
-    if (said?.message.role === 'assistant' && said.for !== 'client') return textOf(said.message)
+    if (said?.message.role !== 'assistant' || said.for === 'client' || said.path !== undefined)
+      continue
+    return said.message.meta?.output ?? textOf(said.message)
   }
   return undefined
 }

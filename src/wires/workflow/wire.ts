@@ -1,34 +1,173 @@
-import { z } from 'zod'
-import type { Caller, Runtime } from '../../core/runtime.ts'
-import { clientId, json, type Route, route } from '../http.ts'
+import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
+import { type Cursor, cursorAt, parseCursor } from '../../core/follow.ts'
+import { type Message, userText } from '../../core/messages.ts'
+import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
+import type { Thread } from '../../core/thread.ts'
+import type { Log } from '../../core/worker.ts'
+import { decided, decisionOn, keyOf } from '../approve.ts'
+import { headerOptions, json, type Route, route } from '../http.ts'
+import { frames, type Heartbeats, sse } from '../sse.ts'
+import { workflowView } from './projection.ts'
 import { sessionOf } from './session.ts'
+import * as shapes from './shapes.ts'
 
 export interface WorkflowWireOptions {
   runtime: Runtime
+  heartbeats: Heartbeats
   basePaths: readonly string[]
   version: string
+  log: Log
 }
 
-/** The orchestrator's API: what the agents are at, and how a session stands. */
-export function workflowWire({ runtime, basePaths, version }: WorkflowWireOptions): Route[] {
-  return basePaths.map((base) =>
+/** The orchestrator's API: runs as its events, decisions, and how sessions stand. */
+export function workflowWire(options: WorkflowWireOptions): Route[] {
+  const { runtime, heartbeats, basePaths, version, log } = options
+
+  const stream = (thread: Thread, runId: string, from: Cursor): Response => {
+    const { agent: name } = thread.state.runs.get(runId)!
+    const agent = runtime.agents().find((one) => one.agent.name === name)?.agent
+    const { now } = runtime.clock
+    const view = workflowView(thread, runId, { orchestrates: agent?.orchestrates === true, now })
+    const headers = { 'x-session-id': thread.state.clientId, 'x-run-id': runId }
+    return sse((signal) => frames(thread, from, view, signal), heartbeats, {
+      resumes: true,
+      headers,
+    })
+  }
+
+  async function begin(
+    { caller, request }: { caller: Caller; request: Request },
+    sessionId: string | undefined,
+    start: StartRequest,
+    forwarded: Record<string, unknown>,
+  ): Promise<Response> {
+    const session_id = sessionId ?? runtime.newId('session')
+    const { options: brought } = headerOptions(request)
+    const more = { ...start, options: { ...brought, forwarded: { ...forwarded, session_id } } }
+    const { thread, runId } = await runtime.start(caller, session_id, more)
+    const { firstSeq } = thread.state.runs.get(runId)!
+    const last = request.headers.get('last-event-id')
+    const cursor = last ? parseCursor(last, 'header.last-event-id') : undefined
+    const from = cursor && cursor.seq <= thread.state.seq ? cursor : cursorAt(firstSeq - 1)
+    return stream(thread, runId, from)
+  }
+
+  const follow = (path: string) =>
+    route({
+      method: 'get',
+      path,
+      summary: 'Join a run of a session: its events from the start, or from a cursor',
+      query: shapes.followQuery,
+      headers: { 'Last-Event-ID': 'The id of the last frame that arrived' },
+      responses: shapes.streamResponses,
+      async handle({ query, caller, request }) {
+        const thread = await runtime.open(caller, query.session_id)
+        const { state } = thread
+        const runId = query.run_id ?? state.active ?? state.head ?? ''
+        const run = state.runs.get(runId)
+        if (!run) throw new RuntimeError('run_not_found')
+        const last = query.after ?? request.headers.get('last-event-id')
+        const field = query.after === undefined ? 'header.last-event-id' : 'query.after'
+        const cursor = last ? parseCursor(last, field) : cursorAt(run.firstSeq - 1)
+        if (cursor.seq > state.seq) await thread.sync()
+        if (cursor.seq > state.seq) throw new RuntimeError('invalid_cursor', undefined, { field })
+        return stream(thread, runId, cursor)
+      },
+    })
+
+  const chat = (base: string) =>
+    route({
+      method: 'post',
+      path: `${base}/chat`,
+      summary: 'Say something to an agent and stream what it does, as events of the workflow API',
+      body: shapes.chatBody,
+      headers: { 'Idempotency-Key': 'The same key again streams the same run' },
+      responses: shapes.streamResponses,
+      async handle({ body, caller, request }) {
+        const { messages, context = {}, session_id, agent } = body
+        const said = messages.map((one): Message => {
+          const id = one.id ?? runtime.newId('msg')
+          return { id, role: one.role, parts: [{ type: 'text', text: one.content }] }
+        })
+        const start = {
+          messages: said.slice(-1),
+          imported: said.slice(0, -1).map((one) => ({ ...one, imported: true })),
+          ...keyOf(request, ['chat', body]),
+          ...(agent !== undefined && { agent }),
+        }
+        return await begin({ caller, request }, session_id, start, context)
+      },
+    })
+
+  const approval = (base: string) =>
+    route({
+      method: 'post',
+      path: `${base}/approval/{approval_id}`,
+      summary: 'Approve or reject',
+      params: shapes.approvalParams,
+      body: shapes.approvalBody,
+      responses: shapes.approvalResponses,
+      async handle({ params: { approval_id }, body, caller }) {
+        const { action, user_id, reason } = body
+        try {
+          const { record: asked } = await runtime.inbox.read(caller, approval_id)
+          const approved = action === 'approve'
+          const why = reason ?? (approved ? undefined : 'No reason provided')
+          const said = { approved, ...(why !== undefined && { reason: why }) }
+          const { record, mine } = await runtime.inbox.decide(caller, decisionOn(asked.ask, said))
+          decided(record, mine)
+          log.info({ approval_id, by: caller.user, user_id, action }, 'approval decided')
+          return json({ success: true })
+        } catch (error) {
+          runtime.answers.refused(caller, { ask: approval_id }, error)
+          const { code, message, status, data } = toRuntimeError(error)
+          if (status >= 500) throw error
+          return json({ success: false, error: { code, message, ...data } }, status)
+        }
+      },
+    })
+
+  const status = (base: string) =>
     route({
       method: 'get',
       path: `${base}/status`,
       summary: 'The agents, and how a session stands',
-      query: z.strictObject({ session_id: clientId.optional() }),
-      responses: {
-        200: { description: 'The status, or the state of the session that is named' },
-        404: { description: 'There is no such session' },
-      },
-      wire: 'workflow',
+      query: shapes.statusQuery,
+      responses: shapes.statusResponses,
       async handle({ query, caller }) {
         const { session_id } = query
         if (session_id !== undefined) return json(await runtime.view(caller, session_id, sessionOf))
         return json({ status: 'ok', version, ...(await overview(runtime, caller)) })
       },
-    }),
-  )
+    })
+
+  const orchestrate = route({
+    method: 'post',
+    path: '/agent-orchestrator',
+    summary: 'Analyse an account and stream what the agents do',
+    body: shapes.orchestrateBody,
+    headers: { 'Idempotency-Key': 'The same key again streams the same run' },
+    responses: shapes.streamResponses,
+    async handle({ body, caller, request }) {
+      const { account_id, session_id, user_message } = body
+      const messages = [userText(runtime.newId('msg'), user_message)]
+      const key = keyOf(request, ['orchestrate', body])
+      const start = { messages, agent: 'orchestrator', ...key }
+      return await begin({ caller, request }, session_id, start, { account_id })
+    },
+  })
+
+  const routes = [
+    orchestrate,
+    follow('/agent-orchestrator'),
+    ...basePaths.flatMap((base) => [
+      chat(base),
+      follow(`${base}/chat`),
+      approval(base),
+      status(base),
+    ]),
+  ]
+  return routes.map((one) => ({ ...one, wire: 'workflow' as const }))
 }
 
 async function overview(runtime: Runtime, caller: Caller) {
@@ -45,9 +184,10 @@ async function overview(runtime: Runtime, caller: Caller) {
     for (const { agent } of page.rows) busy.add(agent)
     cursor = page.next
   } while (cursor !== undefined)
-  const agents = runtime.agents().map(({ agent, tools }) => ({
+  const agents = runtime.agents().map(({ agent, tools, description, version }) => ({
     name: agent.name,
-    description: agent.description ?? '',
+    description: description ?? '',
+    version,
     tools: tools.map(({ name }) => name),
     status: busy.has(agent.name) ? 'running' : 'idle',
   }))

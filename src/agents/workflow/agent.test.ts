@@ -1,0 +1,297 @@
+import { describe, expect, test } from 'vitest'
+import { gate } from '../../../test/support/gate.ts'
+import { converse, stateOf } from '../../../test/support/graphs.ts'
+import { serve } from '../../../test/support/serve.ts'
+import { temporaryDirectory } from '../../../test/support/server.ts'
+import { said, tools } from '../../../test/support/tools.ts'
+import { warpClock } from '../../../test/support/warp-clock.ts'
+import type { Agent, AgentContext, AgentEvent } from '../../core/agent.ts'
+import { RuntimeError } from '../../core/errors.ts'
+import { textOf } from '../../core/messages.ts'
+import { readFenced } from '../../lib/fenced.ts'
+import { call, scriptedModel, text } from '../../models/scripted.ts'
+import { toolLoop } from '../tool-loop/agent.ts'
+import { workflow } from './agent.ts'
+import type { Stage } from './options.ts'
+import type { SharedState } from './state.ts'
+
+/** An agent of its own that gives what it makes of its input, and counts how often it is run. */
+function giver(name: string, make: (input: Record<string, unknown>, run: number) => unknown) {
+  return {
+    name,
+    runs: 0,
+    async *run(ctx: AgentContext): AsyncGenerator<AgentEvent> {
+      const input = readFenced(textOf(ctx.messages()[0]!)) as Record<string, unknown>
+      const output = make(input, ++this.runs)
+      const message = { id: ctx.newId('msg'), role: 'assistant' as const, parts: [] }
+      yield { type: 'message', message: { ...message, meta: { output } } }
+    },
+  } satisfies Agent & { runs: number }
+}
+
+const flow = (...steps: Stage[]) => workflow({ name: 'flow', steps })
+const never = () => undefined
+const approve = () => ({ approved: true })
+const shared = async (server: Parameters<typeof stateOf>[0]) =>
+  (await stateOf(server, 'c')) as SharedState
+
+describe('a workflow', () => {
+  test('hands on what its steps give, and keeps what they say apart', async () => {
+    const model = scriptedModel([[text('{"sky":"blue"}')], [text('fine')]])
+    const first = toolLoop({ name: 'first' })
+    const second = giver('second', ({ a, step }) => ({ a, step }))
+    const steps = [
+      { agent: 'first', outputKey: 'a', task: 'Look up.' },
+      { agent: second, inputKeys: ['a'], outputKey: 'b' },
+    ]
+    const server = await serve({ model, agents: [flow(...steps), first, toolLoop({ name: 'x' })] })
+    const { status } = await converse(server, 'c', 'how is it?', never)
+    expect(status).toBe('COMPLETED')
+    const state = await shared(server)
+    expect(state).toMatchObject({ a: { sky: 'blue' }, b: { a: { sky: 'blue' }, step: 2 } })
+    expect(state).toMatchObject({ status: 'completed', agents_completed: ['first', 'second'] })
+    expect(said(model.requests[0])[0]).toContain('Look up.')
+    expect(said(model.requests[0])[0]).toContain('how is it?')
+    const thread = await server.server.runtime.thread('c')
+    const path = [...thread.state.messages.values()].map((one) => one.path)
+    expect(path).toEqual([undefined, 'a', 'b', undefined])
+    // The next run of another agent hears the workflow's own words only.
+    const body = { user_message: 'and now?', agent: 'x' }
+    await (await server.open('POST', '/chats/c/interactions', body)).rest()
+    expect(said(model.requests[1]).map((line) => line.split(':')[0])).toEqual([
+      'user',
+      'assistant',
+      'user',
+    ])
+  })
+
+  test('goes on without an optional step, and ends with what there is without a required one', async () => {
+    const good = giver('good', () => 'good')
+    const bad = giver('bad', (_, run) => {
+      if (run === 1) throw new RuntimeError('agent_failed', 'no luck')
+      return 'luck'
+    })
+    const worse = giver('worse', (_, run) => {
+      if (run === 1) throw new RuntimeError('agent_failed', 'worse luck')
+      return 'well'
+    })
+    const steps = [
+      { agent: good, outputKey: 'a' },
+      { agent: bad, outputKey: 'b', required: false },
+      { agent: worse, outputKey: 'c' },
+    ]
+    const server = await serve({ agents: [flow(...steps)] })
+    const { status, id, frames } = await converse(server, 'c', 'go', never)
+    expect(status).toBe('FAILED')
+    const error = frames.find(({ event }) => event === 'error')!
+    expect(error.data.error).toBe('Critical agent worse failed: worse luck')
+    expect(await shared(server)).toMatchObject({
+      status: 'error',
+      a: 'good',
+      agents_completed: ['good'],
+      failed_agents: ['bad', 'worse'],
+      errors: [
+        { agent: 'bad', error: 'no luck', critical: false },
+        { agent: 'worse', error: 'worse luck', critical: true },
+      ],
+    })
+    // Tried again, it goes on where it failed.
+    await (await server.open('POST', `/chats/c/interactions/${id}/retry`)).rest()
+    const state = await shared(server)
+    expect(state).toMatchObject({ status: 'completed', c: 'well', failed_agents: ['bad'] })
+    expect([good.runs, bad.runs, worse.runs]).toEqual([1, 1, 2])
+  })
+
+  test('does a group side by side, raises all that its agents ask, and runs none again that is done', async () => {
+    const box = tools()
+    const plain = giver('plain', () => 'plain')
+    const payer = (name: string, to: string) => ({
+      agent: toolLoop({ name }),
+      model: scriptedModel([
+        [call(`call_${name}`, 'send', { to, amount: 1 })],
+        [text(`paid ${to}`)],
+      ]),
+      tools: box.all,
+    })
+    const [ann, bob] = [payer('ann', 'Ann'), payer('bob', 'Bob')]
+    const parallel = [
+      { agent: 'ann', outputKey: 'a' },
+      { agent: 'bob', outputKey: 'b' },
+      { agent: plain, outputKey: 'c' },
+    ]
+    const server = await serve({ agents: [flow({ parallel }), ann, bob] })
+    const { status, asked } = await converse(server, 'c', 'go', approve)
+    expect(status).toBe('COMPLETED')
+    expect(asked.length).toBe(2)
+    expect(box.sent.length).toBe(2)
+    expect(await shared(server)).toMatchObject({ a: 'paid Ann', b: 'paid Bob', c: 'plain' })
+    expect(plain.runs).toBe(1)
+    expect([ann.model.requests.length, bob.model.requests.length]).toEqual([2, 2])
+    const journal = await server.journal('c')
+    const asks = journal.flatMap((one) => (one.kind === 'ask.raised' ? [one.body.ask] : []))
+    expect(asks.map(({ path, agent }) => `${path} ${agent}`).sort()).toEqual(['a ann', 'b bob'])
+    const waiting = journal.filter(({ kind }) => kind === 'run.waiting')
+    expect(waiting.length, 'the leg ends when both wait').toBe(1)
+  })
+
+  test('tries a step again by its rule, and gives up on one that takes too long', async () => {
+    const clock = warpClock()
+    const shaky = giver('shaky', (_, run) => {
+      if (run < 3) throw new Error('not yet')
+      return run
+    })
+    const slow: Agent = {
+      name: 'slow',
+      async *run(ctx) {
+        setTimeout(() => clock.advance(60_000), 50)
+        await ctx.clock.sleep(3_600_000, ctx.signal)
+      },
+    }
+    const steps = [
+      { agent: shaky, outputKey: 'a', retry: { first: 1 } },
+      { agent: slow, outputKey: 'b', required: false, timeout: 30_000 },
+    ]
+    const server = await serve({ agents: [flow(...steps)] }, { clock })
+    const { status } = await converse(server, 'c', 'go', never)
+    expect(status).toBe('COMPLETED')
+    const state = await shared(server)
+    expect(state).toMatchObject({ a: 3, agents: { a: { failures: 2 } } })
+    expect(state.errors).toEqual([
+      { agent: 'slow', error: 'slow was not done after 30 s.', critical: false },
+    ])
+  })
+
+  test('has one budget for all its agents', async () => {
+    const model = scriptedModel([[text('one')], [text('two')]])
+    const steps = [
+      { agent: toolLoop({ name: 'first' }), outputKey: 'a' },
+      { agent: toolLoop({ name: 'second' }), outputKey: 'b' },
+    ]
+    const governor = { isHitlEnabled: true, actionLimit: 1 }
+    const server = await serve({ model, agents: [{ agent: flow(...steps), governor }] })
+    const { status, asked } = await converse(server, 'c', 'go', () => ({ newLimit: 5 }))
+    expect(status).toBe('COMPLETED')
+    expect(asked.map(({ kind }) => kind)).toEqual(['budget'])
+    expect(model.requests.length).toBe(2)
+    const raised = (await server.journal('c')).find(({ kind }) => kind === 'ask.raised')
+    expect(raised).toMatchObject({
+      body: { ask: { path: 'b', agent: 'second', input: { pending: { path: 'b' } } } },
+    })
+  })
+
+  test('cancelled in the middle of a step, does no more', async () => {
+    const stand = gate()
+    const model = scriptedModel(async function* (_request, _call, signal) {
+      await stand.pass(signal)
+      yield text('late')
+    })
+    const last = giver('last', () => 1)
+    const steps = [
+      { agent: toolLoop({ name: 'first' }), outputKey: 'a', required: false },
+      { agent: last, outputKey: 'b' },
+    ]
+    const server = await serve({ model, agents: [flow(...steps)] })
+    const stream = await server.start('c', 'go')
+    await stand.reached
+    await server.cancel('c', stream.response.headers.get('x-interaction-id')!)
+    expect((await stream.rest()).at(-1)!.data.status).toBe('CANCELLED')
+    expect(last.runs).toBe(0)
+  })
+})
+
+describe('an approval', () => {
+  const ideas = [
+    { recommendation_id: 'r1', do: 'call' },
+    { recommendation_id: 'r2', do: 'write' },
+  ]
+  const setting = () => {
+    const author = giver('author', () => ideas)
+    const after = giver('after', () => 'after')
+    const steps = [
+      { agent: author, outputKey: 'ideas' },
+      { approve: 'ideas', timeout: 60_000 },
+      { agent: after, outputKey: 'after' },
+    ]
+    return { author, after, settings: { agents: [flow(...steps)] } }
+  }
+
+  test('given, lets the workflow go on', async () => {
+    const { author, after, settings } = setting()
+    const server = await serve(settings)
+    const { status, asked } = await converse(server, 'c', 'go', approve)
+    expect(status).toBe('COMPLETED')
+    expect(JSON.parse(asked[0]!.tool_input!)).toEqual({
+      recommendation: ideas[0],
+      recommendations: ideas,
+    })
+    const { approval } = await shared(server)
+    expect(approval).toMatchObject({
+      status: 'approved',
+      recommendation_id: 'r1',
+      approved_by: 'local',
+      rejected_by: null,
+    })
+    expect([author.runs, after.runs]).toEqual([1, 1])
+  })
+
+  test('refused, leaves out what comes after it', async () => {
+    const { after, settings } = setting()
+    const server = await serve(settings)
+    const { status } = await converse(server, 'c', 'go', () => ({ approved: false }))
+    expect(status).toBe('COMPLETED')
+    const { approval } = await shared(server)
+    expect(approval).toMatchObject({ status: 'rejected', reason: 'No reason provided' })
+    expect(after.runs).toBe(0)
+  })
+
+  test('ends in time while the server is down', async () => {
+    const { path, remove } = await temporaryDirectory()
+    const { author, after, settings } = setting()
+    const first = await serve(settings, { data: path })
+    await (await first.start('c', 'go')).until('approval_required')
+    await first.recorded('c', 'run.waiting')
+    await first.close()
+    const clock = warpClock()
+    clock.advance(61_000)
+    const second = await serve(settings, { data: path, clock })
+    await second.recorded('c', 'run.completed')
+    const { approval } = await shared(second)
+    expect(approval).toMatchObject({ status: 'timeout', reason: 'Approval request timed out' })
+    expect([author.runs, after.runs]).toEqual([1, 0])
+    await second.close()
+    await remove()
+  })
+})
+
+describe('a restart', () => {
+  test('in the middle of the second step begins neither the first nor what was called again', async () => {
+    const { path, remove } = await temporaryDirectory()
+    const first = giver('first', () => 'first')
+    const stand = gate()
+    let calls = 0
+    const model = scriptedModel(async function* (request, _call, signal) {
+      calls++
+      if (request.messages.length === 1) yield call('look1', 'look', { at: 'it' })
+      else if (calls === 2) await stand.pass(signal)
+      else yield text('seen')
+    })
+    const box = tools()
+    const steps = [
+      { agent: first, outputKey: 'a' },
+      { agent: toolLoop({ name: 'second' }), outputKey: 'b' },
+    ]
+    const settings = { model, tools: box.all, agents: [flow(...steps)] }
+    const before = await serve(settings, { data: path })
+    void (await before.start('c', 'go')).rest().catch(() => {})
+    await stand.reached
+    await before.close()
+    const after = await serve(settings, { data: path })
+    await after.recorded('c', 'run.completed')
+    expect(await shared(after)).toMatchObject({ a: 'first', b: 'seen', status: 'completed' })
+    expect(first.runs).toBe(1)
+    expect(box.looked).toEqual(['it'])
+    expect(calls, 'the one that was cut is made again').toBe(3)
+    await after.close()
+    await remove()
+  })
+})

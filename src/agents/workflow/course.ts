@@ -1,0 +1,234 @@
+import type { AgentContext, AgentEvent } from '../../core/agent.ts'
+import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
+import { LegStop } from '../../core/leg.ts'
+import { textOf } from '../../core/messages.ts'
+import { type AgentMoved, agentMoved, workflowEnded } from '../../core/workflow-events.ts'
+import { sha256 } from '../../lib/canonical.ts'
+import type { Say } from '../../lib/saying.ts'
+import {
+  type Approval,
+  isApproval,
+  nameOf,
+  type Step,
+  stepsOf,
+  type WorkflowOptions,
+} from './options.ts'
+import { approvalOf, failedOutput, finalOutput, type SharedState, type StepError } from './state.ts'
+import { work } from './step.ts'
+
+/** One leg of a workflow, from where the last one left it. */
+export class Course {
+  readonly #options: WorkflowOptions
+  /** Of the outputs, in order. */
+  readonly #keys: readonly string[]
+  readonly #ctx: AgentContext
+  readonly #say: Say<AgentEvent>
+  readonly #state: SharedState
+
+  constructor(
+    options: WorkflowOptions,
+    keys: readonly string[],
+    ctx: AgentContext,
+    say: Say<AgentEvent>,
+  ) {
+    this.#options = options
+    this.#keys = keys
+    this.#ctx = ctx
+    this.#say = say
+    this.#state = stateFor(options, ctx)
+  }
+
+  async run(): Promise<void> {
+    if (this.#state.status === 'completed') return // all is said
+    this.#state.status = 'running'
+    for (const [i, stage] of this.#options.steps.entries()) {
+      if (!isApproval(stage)) await this.#steps(stepsOf(stage))
+      else if (!(await this.#approved(stage, i))) break
+    }
+    this.#state.status = 'completed'
+    await this.#end(finalOutput(this.#state, this.#keys))
+  }
+
+  /** Steps side by side: each comes to its end, or to a question, before anything else is decided. */
+  async #steps(steps: readonly Step[]): Promise<void> {
+    const rest = steps.values()
+    const { maxConcurrentAgents = 3 } = this.#options
+    const failures: { step: Step; thrown: unknown }[] = []
+    const worker = async () => {
+      for (const step of rest) {
+        if (failures.some(({ thrown }) => !isParked(thrown))) return
+        await this.#step(step).catch((thrown: unknown) => failures.push({ step, thrown }))
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(maxConcurrentAgents, steps.length) }, worker))
+    const stop = failures.find(({ thrown }) => thrown instanceof LegStop && !isParked(thrown))
+    if (stop) throw stop.thrown
+    this.#ctx.signal.throwIfAborted()
+    const failed = failures.find(({ thrown }) => !isParked(thrown))
+    if (failed) await this.#fail(failed.step, failed.thrown)
+    if (failures.length > 0) throw new LegStop('parked')
+  }
+
+  async #step(step: Step): Promise<void> {
+    const state = this.#state
+    const { outputKey, required = true } = step
+    const known = state.agents[outputKey]
+    if (known?.status === 'completed' || (known?.status === 'failed' && !required)) return
+    const agent = nameOf(step)
+    try {
+      const { output, usage } = await work(step, state, this.#ctx, (moved) => this.#moved(moved))
+      const record = state.agents[outputKey]!
+      record.status = 'completed'
+      record.duration_ms = this.#ctx.clock.now() - record.started_at
+      state[outputKey] = output
+      state.agents_completed.push(agent)
+      state.metrics.agent_durations[agent] = record.duration_ms
+      const { inputTokens = 0, outputTokens = 0 } = usage
+      state.metrics.token_usage[agent] = { input_tokens: inputTokens, output_tokens: outputTokens }
+      await this.#moved({ ...about(step, state), status: 'completed', output })
+    } catch (thrown) {
+      if (thrown instanceof LegStop || this.#ctx.signal.aborted) {
+        await this.#stopped(outputKey, thrown)
+        throw thrown
+      }
+      const { message } = toRuntimeError(thrown, 'agent_failed')
+      const record = state.agents[outputKey]!
+      record.status = 'failed'
+      record.duration_ms = this.#ctx.clock.now() - record.started_at
+      state.failed_agents.push(agent)
+      state.errors.push({ agent, error: message, critical: required })
+      const failed = { status: 'failed' as const, error: message, critical: required }
+      await this.#moved({ ...about(step, state), ...failed })
+      if (required) throw thrown
+    }
+  }
+
+  /** What waits for a person may take its time: its clock begins anew with the answer. */
+  async #stopped(outputKey: string, thrown: unknown): Promise<void> {
+    const record = this.#state.agents[outputKey]
+    if (!record || !isParked(thrown)) return
+    record.status = 'waiting'
+    await this.#say(this.#shared())
+  }
+
+  /** Tells how an agent stands, with the state that says so too. */
+  async #moved(moved: AgentMoved): Promise<void> {
+    await this.#say({ type: 'event', name: agentMoved, value: moved }, this.#shared())
+  }
+
+  #shared(): AgentEvent {
+    return { type: 'state', value: structuredClone(this.#state) }
+  }
+
+  /** Whether it goes on. */
+  async #approved(approval: Approval, index: number): Promise<boolean> {
+    const state = this.#state
+    const value = state[approval.approve]
+    const nothing = value === undefined || value === null || (value as unknown[]).length === 0
+    if (this.#options.enableApprovalWorkflow === false || nothing) return true
+    const all = Array.isArray(value) ? value : [value]
+    const [first] = all
+    const key = `approval:${index}`
+    const answer = await this.#ctx.ask({
+      key,
+      kind: 'approval',
+      title:
+        approval.title?.(first, state) ?? `Approve the ${approval.approve} of ${state.workflow}?`,
+      input: { recommendation: first, ...(all.length > 1 && { recommendations: all }) },
+      timeout: approval.timeout ?? 300_000,
+      atTimeout: approval.atTimeout ?? 'reject',
+      ...(approval.audience && { audience: [...approval.audience] }),
+    })
+    state.approval = approvalOf(this.#ctx.asked(key)!, first)
+    return answer.state === 'approved'
+  }
+
+  async #fail(step: Step, thrown: unknown): Promise<never> {
+    const state = this.#state
+    state.status = 'error'
+    const agent = nameOf(step)
+    const told = toRuntimeError(thrown, 'agent_failed')
+    const error: StepError = { agent, error: told.message, critical: true }
+    await this.#end(failedOutput(structuredClone(state), error))
+    throw new RuntimeError(told.code, `Critical agent ${agent} failed: ${told.message}`, {
+      cause: thrown,
+    })
+  }
+
+  async #end(final_output: object): Promise<void> {
+    const state = this.#state
+    const { workflow, account_id = null, metrics } = state
+    metrics.total_duration_ms = this.#ctx.clock.now() - metrics.started_at
+    const text = this.#options.summary?.(state) ?? summaryOf(state)
+    // The same in every leg that comes this far with the same failures behind it.
+    const id = `msg_${sha256(`${this.#ctx.runId}/end/${state.failed_agents.length}`).slice(0, 26)}`
+    const said = this.#ctx.messages().some((one) => one.id === id)
+    const meta = { output: { ...final_output, metrics } }
+    const message = {
+      id,
+      role: 'assistant' as const,
+      parts: [{ type: 'text' as const, text }],
+      meta,
+    }
+    const value = { workflow, account_id, final_output: meta.output }
+    await this.#say(
+      ...(said ? [] : [{ type: 'message' as const, message }]),
+      { type: 'event', name: workflowEnded, value },
+      this.#shared(),
+    )
+  }
+}
+
+const isParked = (thrown: unknown) => thrown instanceof LegStop && thrown.why === 'parked'
+
+const about = (step: Step, state: SharedState) => ({
+  agent: nameOf(step),
+  path: step.outputKey,
+  step: state.agents[step.outputKey]!.step,
+})
+
+/** What the last leg of this run left, or the beginning. What failed is tried once more. */
+function stateFor(options: WorkflowOptions, ctx: AgentContext): SharedState {
+  const left = ctx.state() as SharedState | undefined
+  if (left?.run_id === ctx.runId) {
+    const state = structuredClone(left)
+    const critical = new Set(state.errors.filter((one) => one.critical).map(({ agent }) => agent))
+    state.errors = state.errors.filter((one) => !one.critical)
+    state.failed_agents = state.failed_agents.filter((agent) => !critical.has(agent))
+    return state
+  }
+  const last = ctx.messages().findLast(({ role }) => role === 'user')
+  const { session_id = ctx.threadId } = ctx.options.forwarded ?? {}
+  return {
+    ...options.begin?.(ctx),
+    workflow: options.workflow ?? options.name,
+    run_id: ctx.runId,
+    session_id: String(session_id),
+    user_message: last ? textOf(last) : '',
+    status: 'running',
+    step: 0,
+    agents_completed: [],
+    failed_agents: [],
+    errors: [],
+    agents: {},
+    approval: null,
+    metrics: {
+      started_at: ctx.clock.now(),
+      total_duration_ms: 0,
+      agent_durations: {},
+      token_usage: {},
+    },
+  }
+}
+
+function summaryOf(state: SharedState): string {
+  const { workflow, agents_completed: done, errors, approval } = state
+  const failed = errors.map(({ agent, error }) => `${agent} failed: ${error}`)
+  const lines = [
+    `Workflow ${workflow} ${state.status === 'error' ? 'stopped' : 'is done'}.`,
+    done.length > 0 ? `Done: ${done.join(', ')}.` : 'Nothing was done.',
+    ...failed,
+    ...(approval ? [`Approval: ${approval.status}.`] : []),
+  ]
+  return lines.join('\n')
+}

@@ -1,0 +1,107 @@
+import type { AgentContext, TaskEnd } from '../../core/agent.ts'
+import type { Usage } from '../../core/entries.ts'
+import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
+import { LegStop } from '../../core/leg.ts'
+import { textOf } from '../../core/messages.ts'
+import { defaultRetry, pauseAfter } from '../../core/retry.ts'
+import type { AgentMoved } from '../../core/workflow-events.ts'
+import { fenced, readFenced } from '../../lib/fenced.ts'
+import { nameOf, type Step } from './options.ts'
+import type { SharedState } from './state.ts'
+
+interface Worked {
+  output: unknown
+  usage: Usage
+}
+
+/** Does a step, or goes on with it; tries it again by its rule. */
+export async function work(
+  step: Step,
+  state: SharedState,
+  ctx: AgentContext,
+  tell: (moved: AgentMoved) => Promise<void>,
+): Promise<Worked> {
+  const { outputKey, retry } = step
+  const agent = nameOf(step)
+  const { clock } = ctx
+  const known = state.agents[outputKey]
+  const fresh = !known || known.status === 'failed'
+  const number = known?.step ?? ++state.step
+  const record = fresh
+    ? { agent, step: number, status: 'running' as const, failures: 0 }
+    : { ...known, status: 'running' as const }
+  // After a crash its time goes on; after a person's answer it begins anew.
+  const since = fresh || known.status === 'waiting' ? clock.now() : known.started_at
+  const now = { ...record, started_at: since, duration_ms: 0 }
+  state.agents[outputKey] = now
+  const about = { agent, path: outputKey, step: number }
+  const task = step.task ?? `Do step ${number} of ${state.workflow}.`
+  if (fresh) await tell({ ...about, status: 'running', task })
+  const rule = { ...defaultRetry, attempts: 1, ...(retry && { attempts: 3 }), ...retry }
+  const input = `${task}\n\n${fenced(inputOf(step, state, number))}`
+  for (;;) {
+    try {
+      const end = await inTime(step, now.started_at, ctx, (signal) =>
+        ctx.delegate({ path: outputKey, agent: step.agent, input, signal }),
+      )
+      return { output: step.output ? step.output(end) : outputOf(end), usage: end.usage }
+    } catch (thrown) {
+      if (thrown instanceof LegStop || ctx.signal.aborted) throw thrown
+      const { code, message, retryable } = toRuntimeError(thrown, 'agent_failed')
+      const again = retryable || code === 'agent_failed' || code === 'agent_timeout'
+      now.failures++
+      const pause = pauseAfter({ code, retryable: again }, now.failures, rule, Math.random())
+      if (pause === undefined) throw thrown
+      now.started_at = clock.now() + pause
+      await tell({ ...about, status: 'running', task, error: message, again: true })
+      await clock.sleep(pause, ctx.signal)
+    }
+  }
+}
+
+/** Milliseconds that an agent has to stop when its time is over. */
+const grace = 2_000
+
+async function inTime<T>(
+  step: Step,
+  since: number,
+  { clock }: AgentContext,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const late = new AbortController()
+  const over = new AbortController()
+  const running = run(late.signal).finally(() => over.abort('over'))
+  const { timeout } = step
+  if (timeout === undefined) return await running
+  const told = `${nameOf(step)} was not done after ${timeout / 1_000} s.`
+  const alarm = async (): Promise<never> => {
+    await clock.sleep(Math.max(0, since + timeout - clock.now()), over.signal)
+    const error = new RuntimeError('agent_timeout', told)
+    late.abort(error)
+    await clock.sleep(grace, over.signal)
+    throw error // it does not listen; what it still says is not heard
+  }
+  const ringing = alarm()
+  ringing.catch(() => {}) // also when it was in time
+  return await Promise.race([running, ringing.catch((error) => settledOr(running, over, error))])
+}
+
+/** The alarm was called off: what came of the work counts. */
+const settledOr = <T>(running: Promise<T>, over: AbortController, error: unknown): Promise<T> =>
+  over.signal.aborted ? running : Promise.reject(error)
+
+/** What a step is given of the shared state. */
+function inputOf({ inputKeys }: Step, state: SharedState, step: number): object {
+  const keys = inputKeys ?? ['user_message']
+  const given = Object.fromEntries(keys.map((key) => [key, state[key] ?? null]))
+  return { ...given, step, session_id: state.session_id }
+}
+
+/** What an agent gives: what it says is its output, or what it said last, as JSON where it is; or its state. */
+function outputOf({ messages, state }: TaskEnd): unknown {
+  const last = messages.findLast(({ role }) => role === 'assistant')
+  if (!last) return state ?? null
+  if (last.meta?.output !== undefined) return last.meta.output
+  const text = textOf(last)
+  return readFenced(text) ?? text
+}

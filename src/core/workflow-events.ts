@@ -1,0 +1,23 @@
+/** Events by which an orchestrator tells how its parts stand: a wire has them for its clients. */
+export const agentMoved = 'workflow.agent'
+export const workflowEnded = 'workflow.completed'
+
+export interface AgentMoved {
+  agent: string
+  /** The way to it, by which its messages and effects are known. */
+  path: string
+  step: number
+  status: 'running' | 'completed' | 'failed'
+  task?: string
+  output?: unknown
+  error?: string
+  critical?: boolean
+  /** It is tried once more. */
+  again?: boolean
+}
+
+export interface WorkflowEnded {
+  workflow: string
+  account_id: unknown
+  final_output: unknown
+}

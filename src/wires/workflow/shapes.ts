@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { clientId } from '../http.ts'
+
+const session_id = clientId.optional()
+const text = z.string().min(1).max(1_000_000)
+
+export const orchestrateBody = z.strictObject({
+  account_id: z.string().min(1).max(64),
+  session_id,
+  user_message: text,
+})
+
+export const chatBody = z.strictObject({
+  /** The last one is what the user says now; those before it are kept where the session is new. */
+  messages: z
+    .array(
+      z.looseObject({
+        id: z.string().min(1).max(200).optional(),
+        role: z.enum(['user', 'assistant', 'system']),
+        content: z.string().max(1_000_000),
+      }),
+    )
+    .min(1)
+    .max(1_000)
+    .refine((list) => list.at(-1)?.role === 'user', 'the last one must be of the user'),
+  context: z.record(z.string(), z.unknown()).optional(),
+  session_id,
+  agent: z.string().min(1).max(200).optional(),
+})
+
+export const followQuery = z.strictObject({
+  session_id: clientId,
+  /** Default: the last one. */
+  run_id: z.string().min(1).max(200).optional(),
+  after: z.string().optional(),
+})
+
+export const approvalParams = z.strictObject({ approval_id: z.string().min(1).max(200) })
+
+export const approvalBody = z.strictObject({
+  action: z.enum(['approve', 'reject']),
+  /** A label for the log: who decides is who calls. */
+  user_id: z.string().max(200).optional(),
+  reason: z.string().max(10_000).nullish(),
+})
+
+export const statusQuery = z.strictObject({ session_id })
+
+const problem = (description: string) => ({ description })
+
+export const streamResponses = {
+  200: { description: 'Events of the run, as they happen' },
+  400: problem('The request is not valid'),
+  404: problem('There is no such session or agent'),
+  409: problem('The session is busy, or waits for a decision'),
+}
+
+export const approvalResponses = {
+  200: { description: '{ success: true }' },
+  400: problem('The request is not valid, or it was decided before'),
+  403: problem('It is not for the caller to decide'),
+  404: problem('There is no such approval'),
+}
+
+export const statusResponses = {
+  200: { description: 'The status, or the state of the session that is named' },
+  404: problem('There is no such session'),
+}
