@@ -4,7 +4,7 @@ import './node-version.mjs'
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { clients, prepare, root } from './prepare.mjs'
 import { elapsed, exitCodeOf, main, run, Stop } from './run.mjs'
 import { ensureSystem } from './system.mjs'
@@ -73,6 +73,12 @@ function tell(report) {
   const unloaded = result.testResults.filter(
     (file) => file.status === 'failed' && file.assertionResults.length === 0,
   ).length
+  for (const { name, assertionResults } of result.testResults)
+    for (const { fullName, status, failureMessages } of assertionResults)
+      if (status === 'passed' && failureMessages.length > 0)
+        console.log(
+          `passed only when tried again: ${relative(root, name)} ${fullName}\n${failureMessages[0]}`,
+        )
   const skipped = result.numPendingTests + result.numTodoTests
   if (skipped > 0) console.log(`${skipped} skipped`)
   console.log(`${result.numPassedTests} passed, ${result.numFailedTests + unloaded} failed`)

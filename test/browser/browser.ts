@@ -8,7 +8,7 @@ import {
   type Page,
   type Request,
 } from 'playwright-core'
-import { expect, onTestFinished } from 'vitest'
+import { expect, onTestFailed, onTestFinished } from 'vitest'
 
 const screens = fileURLToPath(new URL('./screens', import.meta.url))
 
@@ -95,6 +95,8 @@ const old: Client = {
 export function openTabs(context: BrowserContext) {
   const surprises: string[] = []
   const pages: Page[] = []
+  const requests: string[] = []
+  onTestFailed(() => console.log(`What the tabs asked for:\n${requests.join('\n')}`))
   onTestFinished(async () => {
     for (const page of pages) await page.close()
     expect(surprises).toEqual([])
@@ -113,6 +115,8 @@ export function openTabs(context: BrowserContext) {
       if (!local) surprises.push(`left the machine: ${url}`)
     }
     page.on('request', (request) => stays(request.url()))
+    page.on('requestfinished', (request) => requests.push(told(request)))
+    page.on('requestfailed', (request) => requests.push(told(request)))
     page.on('websocket', (socket) => stays(socket.url()))
     page.on('pageerror', (error) => note(`page error: ${error.stack}`))
     page.on('console', (line) => line.type() === 'error' && note(`console: ${line.text()}`))
@@ -126,6 +130,14 @@ export function openTabs(context: BrowserContext) {
       calm = !expected
     })
   }
+}
+
+/** A request in a line: when it was sent, what it was, and how it ended. */
+function told(request: Request): string {
+  const { startTime, responseEnd } = request.timing()
+  const end = request.failure()?.errorText ?? `${Math.round(responseEnd)} ms`
+  const body = request.postData()?.slice(0, 2000) ?? ''
+  return `${new Date(startTime).toISOString()} ${request.method()} ${request.url()} ${end} ${body}`
 }
 
 /** Does what loads the page, and waits until the page has asked the server for its thread. */
@@ -177,7 +189,7 @@ function tabOf(page: Page, client: Client, trouble: (expected: boolean) => void)
   }
 }
 
-const patience = { timeout: 10_000, interval: 30 }
+const patience = { timeout: 20_000, interval: 30 }
 
 /** The part of an element that is looked at; this file knows no DOM otherwise. */
 interface Shown {
