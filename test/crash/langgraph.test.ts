@@ -26,6 +26,9 @@ const ends = [
   ...['ask.answered:1', 'ask.answered:2', 'run.started:2', 'state.patched:1', 'event:4'],
 ]
 
+/** One of two in CI, each kind among them; all when many kills are asked for. */
+const every = process.env.HANDRAIL_KILLS === undefined ? 2 : 1
+
 const words: Record<string, string> = { 'Which colour?': 'red', 'Which size?': 'big' }
 
 interface Approval {
@@ -34,7 +37,7 @@ interface Approval {
   card: { title: string; effect_id?: string }
 }
 
-test.for(ends)('a graph that dies at %s pays once, and tells of it once', async (crash) => {
+test.for(ends.filter((_, n) => n % every === 0))('a graph that dies at %s pays once, and tells of it once', async (crash) => {
   const { path, remove } = await temporaryDirectory()
   const outside = `${path}/outside`
   const models = `${path}/models`
