@@ -29,13 +29,22 @@ export function softnessOf({ model, fallback, cheaper, rules }: AgentSetup) {
 }
 
 /** What is said at start-up: a limit that cannot be kept must not look as if it could. */
-export function softLimits({ tokenLimit, moneyLimit }: StartingBudget, setup: AgentSetup) {
-  const { tokens, money } = softnessOf(setup)
-  const agent = setup.agent.name
-  return [
-    ...(tokenLimit && tokens !== undefined ? [{ agent, limit: 'tokens', why: tokens }] : []),
-    ...(moneyLimit && money !== undefined ? [{ agent, limit: 'money', why: money }] : []),
-  ]
+export function softLimits(setups: AgentSetup[], budgetOf: (agent: string) => StartingBudget) {
+  const found = new Map<string, { limit: string; why: string; agents: string[] }>()
+  for (const setup of setups) {
+    const { name } = setup.agent
+    const { tokenLimit, moneyLimit } = budgetOf(name)
+    const { tokens, money } = softnessOf(setup)
+    for (const [limit, most, why] of [
+      ['tokens', tokenLimit, tokens],
+      ['money', moneyLimit, money],
+    ] as const) {
+      if (!most || why === undefined) continue
+      const one = found.get(`${limit} ${why}`) ?? { limit, why, agents: [] }
+      found.set(`${limit} ${why}`, { ...one, agents: [...one.agents, name] })
+    }
+  }
+  return [...found.values()]
 }
 
 const unknown = { tokens: 'the agent is gone', money: 'the agent is gone' }

@@ -272,8 +272,9 @@ export function createRuntime(options: RuntimeOptions) {
 
     /** Limits in tokens and money that agents begin with and that their models cannot be held to. */
     softLimits: () =>
-      options.agents.flatMap(({ agent }) =>
-        softLimits(budgetOf(agent.name), setups.get(agent.name)!),
+      softLimits(
+        options.agents.map(({ agent }) => setups.get(agent.name)!),
+        budgetOf,
       ),
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {

@@ -370,9 +370,11 @@ describe('limits in tokens and money', () => {
       tokens: { hard: false, why: 'no maxOutput is set for scripted' },
       money: { hard: false, why: 'no price is set for scripted' },
     })
+    const agents = server.server.runtime.agents().map(({ agent }) => agent.name)
+    expect(agents).toContain('assistant')
     expect(server.server.runtime.softLimits()).toEqual([
-      { agent: 'assistant', limit: 'tokens', why: 'no maxOutput is set for scripted' },
-      { agent: 'assistant', limit: 'money', why: 'no price is set for scripted' },
+      { limit: 'tokens', why: 'no maxOutput is set for scripted', agents },
+      { limit: 'money', why: 'no price is set for scripted', agents },
     ])
   })
 })
