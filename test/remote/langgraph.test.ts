@@ -29,7 +29,7 @@ describe('a graph on a real LangGraph server', () => {
     expect(find(more, 'answer').content).toBe('You said 2: and again')
     const { state } = await server.server.runtime.thread('c')
     expect(state.states.get('clerk')).toEqual({ topic: 'and again', notes: [] })
-    expect(state.governor.total).toBe(2)
+    expect(state.governor.total, 'two legs, and a model call in each').toBe(4)
     const events = (await server.journal('c')).filter(({ kind }) => kind === 'event')
     const told = events.map(({ body }) => (body as { name: string }).name)
     expect(told).toContain('mood')
