@@ -20,6 +20,8 @@ export interface Agent {
   readonly retry?: Partial<RetryRule>
   /** It has its work done by others, and tells how they stand: see workflow-events.ts. */
   readonly orchestrates?: boolean
+  /** Who does its parts, by their paths: what they ask is judged by what they have, also between legs. */
+  readonly parts?: Readonly<Record<string, string | Agent>>
   /** Tools of its own: it calls them by the policy, like any other. */
   readonly tools?: readonly Tool[]
   run(ctx: AgentContext): AsyncIterable<AgentEvent>

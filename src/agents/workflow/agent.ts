@@ -9,15 +9,15 @@ import { isApproval, stepsOf, type WorkflowOptions } from './options.ts'
  */
 export function workflow(options: WorkflowOptions): Agent {
   const { name, description } = options
-  const keys = options.steps.flatMap((stage) =>
-    isApproval(stage) ? [] : stepsOf(stage).map(({ outputKey }) => outputKey),
-  )
+  const steps = options.steps.flatMap((stage) => (isApproval(stage) ? [] : stepsOf(stage)))
+  const keys = steps.map(({ outputKey }) => outputKey)
   const twice = keys.find((key, i) => keys.indexOf(key) < i)
   if (twice !== undefined) throw new Error(`workflow ${name}: two steps have the output ${twice}.`)
   return {
     name,
     ...(description !== undefined && { description }),
     orchestrates: true,
+    parts: Object.fromEntries(steps.map(({ outputKey, agent }) => [outputKey, agent])),
     run: (ctx) => saying((say) => new Course(options, keys, ctx, say).run()),
   }
 }
