@@ -11,6 +11,7 @@ export interface AgentMoved {
   task?: string
   output?: unknown
   error?: string
+  code?: string
   critical?: boolean
   /** It is tried once more. */
   again?: boolean
