@@ -91,15 +91,16 @@ export class Course {
         await this.#stopped(outputKey, thrown)
         throw thrown
       }
-      const { message } = toRuntimeError(thrown, 'agent_failed')
+      const { code, message: error } = toRuntimeError(thrown, 'agent_failed')
+      const told = { error, code, critical: required }
       const record = state.agents[outputKey]!
       record.status = 'failed'
       record.duration_ms = this.#ctx.clock.now() - record.started_at
       state.failed_agents.push(agent)
-      state.errors.push({ agent, error: message, critical: required })
-      const failed = { status: 'failed' as const, error: message, critical: required }
-      await this.#moved({ ...about(step, state), ...failed })
+      state.errors.push({ agent, ...told })
+      await this.#moved({ ...about(step, state), status: 'failed', ...told })
       if (required) throw thrown
+      this.#ctx.report(thrown, about(step, state), 'an optional step failed')
     }
   }
 
@@ -148,7 +149,7 @@ export class Course {
     state.status = 'error'
     const agent = nameOf(step)
     const told = toRuntimeError(thrown, 'agent_failed')
-    const error: StepError = { agent, error: told.message, critical: true }
+    const error: StepError = { agent, error: told.message, code: told.code, critical: true }
     await this.#end(failedOutput(structuredClone(state), error))
     throw new RuntimeError(told.code, `Critical agent ${agent} failed: ${told.message}`, {
       cause: thrown,

@@ -35,7 +35,9 @@ export interface StepState {
 
 export interface StepError {
   agent: string
+  /** For people; what is behind it is in the log. */
   error: string
+  code: string
   critical: boolean
 }
 
@@ -88,7 +90,7 @@ export function finalOutput(state: SharedState, keys: readonly string[]) {
 }
 
 /** What it gives when a step failed that it cannot do without. */
-export function failedOutput(state: SharedState, { agent, error }: StepError) {
+export function failedOutput(state: SharedState, { agent, error, code }: StepError) {
   const message = `Critical agent ${agent} failed`
-  return { status: 'error' as const, message, error, partial_results: state }
+  return { status: 'error' as const, message, error, code, partial_results: state }
 }

@@ -53,7 +53,8 @@ export async function work(
       const pause = pauseAfter({ code, retryable: again }, now.failures, rule, Math.random())
       if (pause === undefined) throw thrown
       now.started_at = clock.now() + pause
-      await tell({ ...about, status: 'running', task, error: message, again: true })
+      await tell({ ...about, status: 'running', task, error: message, code, again: true })
+      ctx.report(thrown, { ...about, failures: now.failures }, 'a step failed, and is tried again')
       await clock.sleep(pause, ctx.signal)
     }
   }

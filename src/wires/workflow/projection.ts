@@ -156,8 +156,8 @@ class Teller {
   }
 
   #moved({ agent, step, status, task, output, error, ...rest }: AgentMoved, at: number): Frame[] {
-    const { critical = false, again = false } = rest
-    const failed = { agent, step, error_message: error ?? '', critical, retrying: again }
+    const { code, critical = false, again = false } = rest
+    const failed = { agent, step, error_message: error ?? '', code, critical, retrying: again }
     const events: Record<AgentMoved['status'], [string, object]> = {
       running: ['agent_started', { agent, step, task }],
       completed: ['agent_completed', { agent, step, output }],
