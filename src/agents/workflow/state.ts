@@ -1,4 +1,5 @@
 import type { AskRecord } from '../../core/state.ts'
+import type { AgentStatus } from '../../core/workflow-events.ts'
 
 /** What the steps share. It is the agent's state: readers see it change, and every leg begins with it. */
 export interface SharedState {
@@ -32,6 +33,14 @@ export interface StepState {
   failures: number
   duration_ms: number
 }
+
+/** How its agents stand, by their names. Who waits for a person is at work. */
+export const standing = ({ agents }: SharedState): Record<string, AgentStatus> =>
+  Object.fromEntries(
+    Object.values(agents).map(({ agent, status }) => {
+      return [agent, status === 'waiting' ? 'running' : status]
+    }),
+  )
 
 export interface StepError {
   agent: string
