@@ -20,6 +20,8 @@ export interface Agent {
   readonly retry?: Partial<RetryRule>
   /** It has its work done by others, and tells how they stand: see workflow-events.ts. */
   readonly orchestrates?: boolean
+  /** Who does its parts, by their paths: what they ask is judged by what they have, also between legs. */
+  readonly parts?: Readonly<Record<string, string | Agent>>
   /** Tools of its own: it calls them by the policy, like any other. */
   readonly tools?: readonly Tool[]
   run(ctx: AgentContext): AsyncIterable<AgentEvent>
@@ -92,6 +94,8 @@ export interface AgentContext {
   /** A question that was asked under this key, who answered it, and when. */
   asked(key: string): AskRecord | undefined
   readonly clock: Clock
+  /** Tells the operator, in the log, of a failure that the run gets over, with what is behind it. */
+  report(error: unknown, about: object, message: string): void
   /**
    * Has a part of the run done by another agent, in this leg: its messages, its state and its effects
    * are its own, the budget is the run's. Rejects with what it throws, also with the end of the leg

@@ -69,6 +69,7 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
     ask: (question) => raise(question, bench),
     asked: (asked) => askOf(bench, keyAt(bench, asked)),
     clock: bench.clock,
+    report: bench.report,
     delegate: (task) => bench.work.add(delegate(task, { setup, bench, context: contextOf })),
   }
 }

@@ -5,9 +5,10 @@ import { governorReport } from './budget-report.ts'
 import { type BudgetChange, setBudget } from './budget-set.ts'
 import { type Access, actorOf, type Caller } from './callers.ts'
 import type { AgentSetup } from './context.ts'
-import type { RunOptions } from './entries.ts'
+import type { Ask, RunOptions } from './entries.ts'
 import { revoke } from './grants.ts'
 import { inbox } from './inbox.ts'
+import { setupAt } from './parts.ts'
 import { judge } from './policy.ts'
 import { refusals } from './refusals.ts'
 import { type RunSecrets, splitSecrets } from './secrets.ts'
@@ -33,16 +34,23 @@ interface Setup extends Pick<Access, 'upToDate'> {
 export function deciding({ upToDate, setups, secrets, ringHere, ...setup }: Setup) {
   const { store, bus, clock, newId, log, warm: open, every } = setup
 
+  /** Who asks: found by its path, which says more than its name where an agent is in no configuration. */
+  function askerOf({ path, agent = '' }: Ask, running: string): AgentSetup | undefined {
+    const own = setups.get(running)
+    const at = own && path !== undefined ? setupAt(path, own, setups.get) : undefined
+    return at ?? setups.get(agent) ?? own
+  }
+
   function deciderOn(person: Caller, thread: Thread): Decider {
     const { runs, active } = thread.state
     const running = runs.get(active ?? '')?.agent ?? ''
     return {
       thread,
-      toolsOf: ({ agent: sub = running }) => {
-        const asking = (setups.get(sub) ?? setups.get(running))?.toolbox
-        const { agent = '', policy = [] } = asking ?? {}
+      toolsOf: (ask) => {
+        const { toolbox } = askerOf(ask, running) ?? {}
+        const { agent = '', policy = [] } = toolbox ?? {}
         return {
-          tools: asking?.tools() ?? new Map(),
+          tools: toolbox?.tools() ?? new Map(),
           judge: (tool, input) => judge(policy, { tool, agent, input }),
         }
       },

@@ -9,6 +9,7 @@ import type { Draft, Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import type { Leg } from './leg.ts'
 import { userText } from './messages.ts'
+import { partSetup } from './parts.ts'
 import { type AgentMoved, agentMoved, workflowEnded } from './workflow-events.ts'
 
 /** Whose part it is, and how what an agent may touch is made. */
@@ -33,7 +34,7 @@ export async function delegate(
   if (path.split('/').length > deepest)
     throw new RuntimeError('agent_failed', `The way ${path} is too deep.`)
   const { leg } = bench
-  const setup = setupFor(task, mine, bench)
+  const setup = partSetup(task.agent, mine, bench.agents)
   const part: Part = { path, agent: setup.agent.name, key: `${leg.runId}/${path}` }
   const channel = marked(bench.channel, part)
   await channel.commit() // what an earlier try has said is found in what is written
@@ -51,15 +52,6 @@ export async function delegate(
   const usage = usageAt(leg, path)
   return { messages: messages.slice(1), state: states.get(part.key), usage }
 }
-
-function setupFor({ agent }: Task, mine: AgentSetup, bench: Bench): AgentSetup {
-  if (typeof agent === 'string') return bench.agents(agent)
-  const { toolbox } = mine
-  const tools = () => new Map([...toolbox.tools(), ...(agent.tools ?? []).map(byName)])
-  return { ...mine, agent, toolbox: { ...toolbox, agent: agent.name, tools } }
-}
-
-const byName = <T extends { name: string }>(one: T) => [one.name, one] as const
 
 /** Steps of several agents may have the same name. Who was told to stop is not heard any more. */
 async function* heard(events: AsyncIterable<AgentEvent>, path: string, signal: AbortSignal) {

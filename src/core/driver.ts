@@ -2,6 +2,7 @@ import type { Work } from '../lib/work.ts'
 import type { Agent, AgentContext, AgentEvent } from './agent.ts'
 import { parentOf } from './branch.ts'
 import type { Channel, Outlet } from './channel.ts'
+import type { Bench } from './effects.ts'
 import { endOf } from './ending.ts'
 import { type Draft, draft } from './entries.ts'
 import { toRuntimeError } from './errors.ts'
@@ -32,6 +33,8 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out
     // Its other branches are not cut: what they have begun is theirs to finish.
     if (isStop(thrown, 'parked') || isStop(thrown, 'finished')) await out.work.over()
     const error = signal.aborted ? thrown : await worthAgain(thrown, leg, agent, out)
+    if (!signal.aborted && !(error instanceof LegStop))
+      out.report(error, { agent: agent.name }, 'run failed')
     await endOf(leg, channel, signal.aborted ? signal.reason : error)
   } finally {
     unlisten()
@@ -55,6 +58,7 @@ async function worthAgain(thrown: unknown, leg: Leg, agent: Agent, out: Out): Pr
   const stop = await retractOpen(leg, out.channel, code).catch((reason: unknown) => reason)
   if (stop) return stop
   out.channel.write(draft('event', { name: 'retry', value }))
+  out.report(thrown, { agent: agent.name, attempt: tries }, 'agent failed, and is run again')
   await leg.clock.sleep(inMs, leg.signal).catch(() => {}) // whoever stops it is heard
   return new LegStop('again')
 }
@@ -64,6 +68,7 @@ export interface Out {
   channel: Channel
   messages: Message[]
   work: Work
+  report: Bench['report']
   /** How an agent that may be is run again. */
   retry: RetryRule
   random: () => number

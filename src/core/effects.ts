@@ -27,6 +27,8 @@ export interface Bench {
   turn: Turn
   /** What the leg is doing now: it ends when nothing of it is running. */
   work: Work
+  /** Tells the operator what went wrong, and what is behind it. */
+  report: (error: unknown, about: object, message: string) => void
   /** What was said on other threads of the same owner. */
   recall: (query: RecallQuery, signal: AbortSignal) => Promise<Recalled[]>
   /** Other agents, for those that have work done by them. */

@@ -18,6 +18,7 @@ import type { RunSecrets } from './secrets.ts'
 import type { Run } from './state.ts'
 import type { Expectation, Slots } from './store.ts'
 import { decide, isLost, type Surroundings, type Thread } from './thread.ts'
+import { troubleOf } from './trouble.ts'
 
 export interface WorkerSetup extends Surroundings {
   serverId: string
@@ -263,7 +264,9 @@ export class Worker {
       agents,
       recall: (query, until) => recall(store, thread.state, query, until),
     }
-    const bench: Bench = { leg, channel, messages, ...shared, ...tools }
+    const report: Bench['report'] = (error, more, message) =>
+      log.warn({ ...about, ...more, ...troubleOf(error, secrets.join(runId, {})) }, message)
+    const bench: Bench = { leg, channel, messages, report, ...shared, ...tools }
     const driving = this.#driving.get(thread.threadId)
     if (driving) driving.leg = leg
     log.info(about, 'leg begins')

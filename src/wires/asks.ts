@@ -18,6 +18,10 @@ export function shownAs({ kind, tool }: Ask, tools: ReadonlySet<string>): string
   return standIn !== undefined && tools.has(standIn) ? standIn : undefined
 }
 
+/** Which agent of an orchestrator it is that asks, and the way to it. */
+export const whoAsks = ({ agent, path }: Ask): { agent?: string; path?: string } =>
+  path === undefined ? {} : { ...(agent !== undefined && { agent }), path }
+
 /** What may be said of an effect in doubt: that its tool look again, where it can. */
 export const outcomesOf = ({ checks }: Ask): string[] =>
   outcomes.filter((one) => one !== 'check' || checks)
@@ -36,7 +40,7 @@ export const waitsInside = (state: ThreadState, run: Run | undefined): boolean =
 /** A call that the server makes in the agent's name, so that the client renders the question. */
 export function standInCall({ ask }: AskRecord, tools: ReadonlySet<string>) {
   const name = shownAs(ask, tools)!
-  const about = { askId: ask.askId, kind: ask.kind, title: ask.title }
+  const about = { askId: ask.askId, kind: ask.kind, title: ask.title, ...whoAsks(ask) }
   const { tool, input, card } = ask
   const more = ask.kind === 'budget' ? input : { tool, input, ...(card && { card }) }
   return { id: ask.askId, name, arguments: JSON.stringify({ ...about, ...(more as object) }) }

@@ -1,5 +1,5 @@
 import type { Ask } from '../core/entries.ts'
-import { outcomesOf } from './asks.ts'
+import { outcomesOf, whoAsks } from './asks.ts'
 
 /** All that a person is given to judge an ask by, on every wire of our own. */
 export function cardJson(ask: Ask) {
@@ -10,6 +10,7 @@ export function cardJson(ask: Ask) {
     at_timeout: atTimeout,
     ...card,
     ...(began !== undefined && { began_at: new Date(began).toISOString() }),
+    ...whoAsks(ask),
     ...(ask.rule !== undefined && { rule: ask.rule }),
     ...(ask.audience && { audience: ask.audience }),
     ...(kind === 'in_doubt' && { outcomes: outcomesOf(ask) }),

@@ -116,87 +116,83 @@ describe('the workflow wire', () => {
     expect(await join(`&after=${before[5]!.id}`)).toEqual(replayed.slice(6))
   })
 
-  test('a rejection without a reason is recorded as such, and the workflow is complete', async () => {
-    const server = await serve()
-    const stream = await analyse(server)
-    const { approval } = await upToApproval(stream)
-    await decide(server, approval.approval_id, { action: 'reject', user_id: 'x' })
-    const after = await stream.rest()
-    expect(data(after, 'approval_response')[0]).toMatchObject({
-      status: 'rejected',
-      reason: 'No reason provided',
-    })
-    expect(data(after, 'workflow_completed')[0].final_output).toMatchObject({
-      status: 'completed',
-      approval: { status: 'rejected', rejected_by: 'local', reason: 'No reason provided' },
-    })
-  })
-
-  test('an approval that nobody gives times out', async () => {
+  test('says how an approval ended', async () => {
     const clock = warpClock()
     const server = await serve({}, { clock })
-    const stream = await analyse(server)
-    await upToApproval(stream)
-    await server.recorded('s', 'run.waiting')
+    const rejected = await analyse(server)
+    const { approval } = await upToApproval(rejected)
+    await decide(server, approval.approval_id, { action: 'reject', user_id: 'x' })
+    const { approval_id } = approval
+    expect(data(await rejected.rest(), 'approval_response')).toEqual([
+      { approval_id, status: 'rejected', reason: 'No reason provided' },
+    ])
+    const late = await analyse(server, 'ACC-002', 'late')
+    await upToApproval(late)
+    await server.recorded('late', 'run.waiting')
     clock.advance(301_000)
-    const after = await stream.rest()
-    expect(data(after, 'approval_timeout')[0]).toMatchObject({ timeout_seconds: 300 })
-    expect(data(after, 'workflow_completed')[0].final_output).toMatchObject({
-      status: 'completed',
-      approval: { status: 'timeout', reason: 'Approval request timed out' },
-    })
+    expect(data(await late.rest(), 'approval_timeout')[0]).toMatchObject({ timeout_seconds: 300 })
   })
 
   test.each([
-    [true, 'error'],
-    [false, 'completed'],
-  ])('a step that fails: required %s', async (required, status) => {
-    const broken = {
-      ...memoryAnalyst(),
-      // biome-ignore lint/correctness/useYield: it fails at once
-      async *run() {
-        throw new RuntimeError('agent_failed', 'out of memory')
-      },
-    }
-    const optional = required ? [] : (['memory_analyst'] as const)
-    const agents = [
-      workflow(accountAnalysis({ optional })),
-      zohoScout(sampleCrm()),
-      broken,
-      recommendationAuthor(),
-    ]
-    const server = await serve({ agents })
-    const stream = await analyse(server)
-    const frames: Frame[] = []
-    for await (const frame of stream.frames) {
-      frames.push(frame)
-      if (frame.event !== 'approval_required') continue
-      await decide(server, frame.data.data.approval_id, { action: 'approve' })
-    }
-    expect(data(frames, 'agent_error')[0]).toMatchObject({
-      agent: 'memory_analyst',
-      step: 2,
-      error_message: 'out of memory',
-      critical: required,
-    })
-    const [{ final_output }] = data(frames, 'workflow_completed')
-    expect(final_output.status).toBe(status)
-    if (required)
-      expect(final_output).toMatchObject({
-        message: 'Critical agent memory_analyst failed',
-        error: 'out of memory',
-        partial_results: {
-          account_snapshot: { name: 'Harbour Foods' },
-          agents_completed: ['zoho_scout'],
+    [true, ['running', 'running', 'running', 'failed']],
+    [false, ['running', 'running', 'running', 'failed', 'failed', 'failed']],
+  ])(
+    'tells of a step that fails, and how the whole stands by the rule of the session; required: %s',
+    async (required, statuses) => {
+      const broken = {
+        ...memoryAnalyst(),
+        // biome-ignore lint/correctness/useYield: it fails at once
+        async *run() {
+          throw new RuntimeError('agent_failed', 'out of memory')
         },
+      }
+      const optional = required ? [] : (['memory_analyst'] as const)
+      const agents = [
+        workflow(accountAnalysis({ optional })),
+        zohoScout(sampleCrm()),
+        broken,
+        recommendationAuthor(),
+      ]
+      const server = await serve({ agents })
+      const session = async () =>
+        (await (await server.request('GET', '/copilotkit/status?session_id=s')).json()) as {
+          workflow_status: string
+        }
+      const stream = await analyse(server)
+      const frames: Frame[] = []
+      for await (const frame of stream.frames) {
+        frames.push(frame)
+        if (frame.event !== 'approval_required') continue
+        expect((await session()).workflow_status).toBe('failed')
+        await decide(server, frame.data.data.approval_id, { action: 'approve' })
+      }
+      expect(data(frames, 'agent_error')[0]).toEqual({
+        ...{ agent: 'memory_analyst', step: 2, error_message: 'out of memory' },
+        ...{ code: 'agent_failed', critical: required, retrying: false },
       })
-    else
-      expect(final_output).toMatchObject({
-        agents_completed: ['zoho_scout', 'recommendation_author'],
-        failed_agents: ['memory_analyst'],
-        errors: [{ agent: 'memory_analyst', error: 'out of memory', critical: false }],
-      })
-  })
+      const told = (list: readonly Frame[]) =>
+        data(list, 'agent_state_changed').map(({ workflow_status }) => workflow_status)
+      expect(told(frames)).toEqual(statuses)
+      const at = frames.findIndex(({ event }) => event === 'agent_error')
+      const later = await server.open(
+        'GET',
+        `/agent-orchestrator?session_id=s&after=${frames[at]!.id}`,
+      )
+      expect(told(await later.rest()), 'also to who comes later').toEqual(statuses.slice(3))
+      const [{ final_output }] = data(frames, 'workflow_completed')
+      expect(final_output).toMatchObject(
+        required
+          ? {
+              status: 'error',
+              message: 'Critical agent memory_analyst failed',
+              error: 'out of memory',
+              code: 'agent_failed',
+              partial_results: { account_snapshot: {}, agents_completed: ['zoho_scout'] },
+            }
+          : { status: 'completed', failed_agents: ['memory_analyst'] },
+      )
+    },
+  )
 
   test('runs any other agent too, in the same events', async () => {
     const server = await serve()

@@ -157,7 +157,12 @@ describe('a workflow', () => {
     const state = await shared(server)
     expect(state).toMatchObject({ a: 3, agents: { a: { failures: 2 } } })
     expect(state.errors).toEqual([
-      { agent: 'slow', error: 'slow was not done after 30 s.', critical: false },
+      {
+        agent: 'slow',
+        error: 'slow was not done after 30 s.',
+        code: 'agent_timeout',
+        critical: false,
+      },
     ])
   })
 
@@ -294,4 +299,47 @@ describe('a restart', () => {
     await after.close()
     await remove()
   })
+})
+
+test('what is behind a failure is for the operator, without secrets; people are told what there is to tell', async () => {
+  const key = 'sk-very-secret-0123'
+  const behind = new Error(`refused: Authorization: Bearer ${key}, user ann-token-1`)
+  const bad = giver('bad', () => {
+    throw new Error('no luck', { cause: Object.assign(behind, { request: { key } }) })
+  })
+  const steps = [
+    { agent: bad, outputKey: 'a', required: false, retry: { attempts: 2, first: 1 } },
+    { agent: giver('worse', () => 1), outputKey: 'b', output: () => fail() },
+  ]
+  const fail = () => {
+    throw new RuntimeError('tool_failed', 'the press is jammed', { cause: behind })
+  }
+  const lines: { message: string; agent?: string }[] = []
+  const warn = (about: object, message: string) => lines.push({ message, ...about })
+  const log = { info: () => {}, warn, error: warn }
+  const server = await serve({ agents: [flow(...steps)] }, { log })
+  const headers = { 'x-api-token': 'ann-token-1' }
+  await (await server.start('c', 'go', '', headers)).rest()
+  const told = (message: string) => lines.filter((one) => one.message === message)
+  expect(told('a step failed, and is tried again')).toMatchObject([{ agent: 'bad', failures: 1 }])
+  expect(told('an optional step failed')).toMatchObject([
+    {
+      ...{ threadId: 'c', agent: 'bad', path: 'a', step: 1, code: 'agent_failed' },
+      error: 'The agent failed.',
+      causes: ['Error: no luck', 'Error: refused: Authorization: ***, user ***'],
+      at: expect.arrayContaining([expect.stringContaining('agent.test.ts')]),
+    },
+  ])
+  expect(told('run failed')).toMatchObject([
+    {
+      agent: 'flow',
+      code: 'tool_failed',
+      error: 'Critical agent worse failed: the press is jammed',
+    },
+  ])
+  for (const secret of [key, 'ann-token-1']) expect(JSON.stringify(lines)).not.toContain(secret)
+  expect((await shared(server)).errors).toEqual([
+    { agent: 'bad', code: 'agent_failed', error: 'The agent failed.', critical: false },
+    { agent: 'worse', code: 'tool_failed', error: 'the press is jammed', critical: true },
+  ])
 })

@@ -1,10 +1,10 @@
 import type { AgentContext, AgentEvent } from '../../core/agent.ts'
 import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import { LegStop } from '../../core/leg.ts'
-import { textOf } from '../../core/messages.ts'
 import { type AgentMoved, agentMoved, workflowEnded } from '../../core/workflow-events.ts'
 import { sha256 } from '../../lib/canonical.ts'
 import type { Say } from '../../lib/saying.ts'
+import { namesOf, stateFor, summaryOf } from './begin.ts'
 import {
   type Approval,
   isApproval,
@@ -13,7 +13,14 @@ import {
   stepsOf,
   type WorkflowOptions,
 } from './options.ts'
-import { approvalOf, failedOutput, finalOutput, type SharedState, type StepError } from './state.ts'
+import {
+  approvalOf,
+  failedOutput,
+  finalOutput,
+  type SharedState,
+  type StepError,
+  standing,
+} from './state.ts'
 import { work } from './step.ts'
 
 /** One leg of a workflow, from where the last one left it. */
@@ -24,6 +31,8 @@ export class Course {
   readonly #ctx: AgentContext
   readonly #say: Say<AgentEvent>
   readonly #state: SharedState
+  /** What steps are called where work is shown by steps. */
+  readonly #names: ReadonlyMap<Step, string>
 
   constructor(
     options: WorkflowOptions,
@@ -36,6 +45,7 @@ export class Course {
     this.#ctx = ctx
     this.#say = say
     this.#state = stateFor(options, ctx)
+    this.#names = namesOf(options)
   }
 
   async run(): Promise<void> {
@@ -75,6 +85,8 @@ export class Course {
     const known = state.agents[outputKey]
     if (known?.status === 'completed' || (known?.status === 'failed' && !required)) return
     const agent = nameOf(step)
+    const name = this.#names.get(step)!
+    await this.#say({ type: 'step', name, done: false })
     try {
       const { output, usage } = await work(step, state, this.#ctx, (moved) => this.#moved(moved))
       const record = state.agents[outputKey]!
@@ -85,21 +97,22 @@ export class Course {
       state.metrics.agent_durations[agent] = record.duration_ms
       const { inputTokens = 0, outputTokens = 0 } = usage
       state.metrics.token_usage[agent] = { input_tokens: inputTokens, output_tokens: outputTokens }
-      await this.#moved({ ...about(step, state), status: 'completed', output })
+      await this.#moved({ ...about(step, state), status: 'completed', output }, name)
     } catch (thrown) {
       if (thrown instanceof LegStop || this.#ctx.signal.aborted) {
         await this.#stopped(outputKey, thrown)
         throw thrown
       }
-      const { message } = toRuntimeError(thrown, 'agent_failed')
+      const { code, message: error } = toRuntimeError(thrown, 'agent_failed')
+      const told = { error, code, critical: required }
       const record = state.agents[outputKey]!
       record.status = 'failed'
       record.duration_ms = this.#ctx.clock.now() - record.started_at
       state.failed_agents.push(agent)
-      state.errors.push({ agent, error: message, critical: required })
-      const failed = { status: 'failed' as const, error: message, critical: required }
-      await this.#moved({ ...about(step, state), ...failed })
+      state.errors.push({ agent, ...told })
+      await this.#moved({ ...about(step, state), status: 'failed', ...told }, name)
       if (required) throw thrown
+      this.#ctx.report(thrown, about(step, state), 'an optional step failed')
     }
   }
 
@@ -111,9 +124,11 @@ export class Course {
     await this.#say(this.#shared())
   }
 
-  /** Tells how an agent stands, with the state that says so too. */
-  async #moved(moved: AgentMoved): Promise<void> {
-    await this.#say({ type: 'event', name: agentMoved, value: moved }, this.#shared())
+  /** Tells how an agent stands, with the state that says so too, and the end of its step. */
+  async #moved(moved: AgentMoved, over?: string): Promise<void> {
+    const value = { ...moved, agents: standing(this.#state) }
+    const end = over === undefined ? [] : [{ type: 'step' as const, name: over, done: true }]
+    await this.#say({ type: 'event', name: agentMoved, value }, this.#shared(), ...end)
   }
 
   #shared(): AgentEvent {
@@ -148,7 +163,7 @@ export class Course {
     state.status = 'error'
     const agent = nameOf(step)
     const told = toRuntimeError(thrown, 'agent_failed')
-    const error: StepError = { agent, error: told.message, critical: true }
+    const error: StepError = { agent, error: told.message, code: told.code, critical: true }
     await this.#end(failedOutput(structuredClone(state), error))
     throw new RuntimeError(told.code, `Critical agent ${agent} failed: ${told.message}`, {
       cause: thrown,
@@ -186,49 +201,3 @@ const about = (step: Step, state: SharedState) => ({
   path: step.outputKey,
   step: state.agents[step.outputKey]!.step,
 })
-
-/** What the last leg of this run left, or the beginning. What failed is tried once more. */
-function stateFor(options: WorkflowOptions, ctx: AgentContext): SharedState {
-  const left = ctx.state() as SharedState | undefined
-  if (left?.run_id === ctx.runId) {
-    const state = structuredClone(left)
-    const critical = new Set(state.errors.filter((one) => one.critical).map(({ agent }) => agent))
-    state.errors = state.errors.filter((one) => !one.critical)
-    state.failed_agents = state.failed_agents.filter((agent) => !critical.has(agent))
-    return state
-  }
-  const last = ctx.messages().findLast(({ role }) => role === 'user')
-  const { session_id = ctx.threadId } = ctx.options.forwarded ?? {}
-  return {
-    ...options.begin?.(ctx),
-    workflow: options.workflow ?? options.name,
-    run_id: ctx.runId,
-    session_id: String(session_id),
-    user_message: last ? textOf(last) : '',
-    status: 'running',
-    step: 0,
-    agents_completed: [],
-    failed_agents: [],
-    errors: [],
-    agents: {},
-    approval: null,
-    metrics: {
-      started_at: ctx.clock.now(),
-      total_duration_ms: 0,
-      agent_durations: {},
-      token_usage: {},
-    },
-  }
-}
-
-function summaryOf(state: SharedState): string {
-  const { workflow, agents_completed: done, errors, approval } = state
-  const failed = errors.map(({ agent, error }) => `${agent} failed: ${error}`)
-  const lines = [
-    `Workflow ${workflow} ${state.status === 'error' ? 'stopped' : 'is done'}.`,
-    done.length > 0 ? `Done: ${done.join(', ')}.` : 'Nothing was done.',
-    ...failed,
-    ...(approval ? [`Approval: ${approval.status}.`] : []),
-  ]
-  return lines.join('\n')
-}

@@ -29,7 +29,7 @@ export interface Step {
   task?: string
   /** Keys of the shared state that it is given. Default: all that was there at the beginning. */
   inputKeys?: readonly string[]
-  /** Where in the shared state its output goes. No two steps have the same. */
+  /** Where in the shared state its output goes. No two steps have the same; a slash leads to steps of steps. */
   outputKey: string
   /** The workflow ends when it fails. Default true. */
   required?: boolean
@@ -62,3 +62,7 @@ export const stepsOf = (stage: Step | Group): readonly Step[] =>
   'parallel' in stage ? stage.parallel : [stage]
 
 export const nameOf = ({ agent }: Step): string => (typeof agent === 'string' ? agent : agent.name)
+
+/** All steps, in order. */
+export const allSteps = ({ steps }: WorkflowOptions): readonly Step[] =>
+  steps.flatMap((stage) => (isApproval(stage) ? [] : stepsOf(stage)))

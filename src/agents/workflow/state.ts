@@ -1,4 +1,5 @@
 import type { AskRecord } from '../../core/state.ts'
+import type { AgentStatus } from '../../core/workflow-events.ts'
 
 /** What the steps share. It is the agent's state: readers see it change, and every leg begins with it. */
 export interface SharedState {
@@ -33,9 +34,19 @@ export interface StepState {
   duration_ms: number
 }
 
+/** How its agents stand, by their names. Who waits for a person is at work. */
+export const standing = ({ agents }: SharedState): Record<string, AgentStatus> =>
+  Object.fromEntries(
+    Object.values(agents).map(({ agent, status }) => {
+      return [agent, status === 'waiting' ? 'running' : status]
+    }),
+  )
+
 export interface StepError {
   agent: string
+  /** For people; what is behind it is in the log. */
   error: string
+  code: string
   critical: boolean
 }
 
@@ -88,7 +99,7 @@ export function finalOutput(state: SharedState, keys: readonly string[]) {
 }
 
 /** What it gives when a step failed that it cannot do without. */
-export function failedOutput(state: SharedState, { agent, error }: StepError) {
+export function failedOutput(state: SharedState, { agent, error, code }: StepError) {
   const message = `Critical agent ${agent} failed`
-  return { status: 'error' as const, message, error, partial_results: state }
+  return { status: 'error' as const, message, error, code, partial_results: state }
 }

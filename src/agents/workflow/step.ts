@@ -53,7 +53,8 @@ export async function work(
       const pause = pauseAfter({ code, retryable: again }, now.failures, rule, Math.random())
       if (pause === undefined) throw thrown
       now.started_at = clock.now() + pause
-      await tell({ ...about, status: 'running', task, error: message, again: true })
+      await tell({ ...about, status: 'running', task, error: message, code, again: true })
+      ctx.report(thrown, { ...about, failures: now.failures }, 'a step failed, and is tried again')
       await clock.sleep(pause, ctx.signal)
     }
   }
@@ -70,20 +71,22 @@ async function inTime<T>(
 ): Promise<T> {
   const late = new AbortController()
   const over = new AbortController()
-  const running = run(late.signal).finally(() => over.abort('over'))
   const { timeout } = step
-  if (timeout === undefined) return await running
+  if (timeout === undefined) return await run(late.signal)
+  const left = since + timeout - clock.now()
   const told = `${nameOf(step)} was not done after ${timeout / 1_000} s.`
+  const error = new RuntimeError('agent_timeout', told)
+  if (left <= 0) throw error // its time went by while no server was up: it is not begun again
+  const running = run(late.signal).finally(() => over.abort('over'))
   const alarm = async (): Promise<never> => {
-    await clock.sleep(Math.max(0, since + timeout - clock.now()), over.signal)
-    const error = new RuntimeError('agent_timeout', told)
+    await clock.sleep(left, over.signal)
     late.abort(error)
     await clock.sleep(grace, over.signal)
     throw error // it does not listen; what it still says is not heard
   }
   const ringing = alarm()
   ringing.catch(() => {}) // also when it was in time
-  return await Promise.race([running, ringing.catch((error) => settledOr(running, over, error))])
+  return await Promise.race([running, ringing.catch((thrown) => settledOr(running, over, thrown))])
 }
 
 /** The alarm was called off: what came of the work counts. */

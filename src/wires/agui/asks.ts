@@ -3,7 +3,7 @@ import { budgetOptions, mostCalls } from '../../core/budget-answers.ts'
 import type { Ask } from '../../core/entries.ts'
 import { rememberSchema } from '../../core/grants.ts'
 import type { AskRecord } from '../../core/state.ts'
-import { outcomesOf, shownAs, standInCall } from '../asks.ts'
+import { outcomesOf, shownAs, standInCall, whoAsks } from '../asks.ts'
 import type { AguiMessage } from './messages.ts'
 
 /** What the message is called that holds a call which stands for a question. */
@@ -44,6 +44,7 @@ export function interruptOf({ ask }: AskRecord, protocol: '0' | '1') {
     ...(protocol === '1' && { expiresAt: new Date(deadline).toISOString() }),
     metadata: {
       kind,
+      ...whoAsks(ask),
       ...fields,
       ...(input !== undefined && { input }),
       ...(schema !== undefined && kind === 'approval' && { inputSchema: schema }),

@@ -5,6 +5,7 @@ import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
 import { ended } from '../../core/state.ts'
 import { totalOf, type UsageLine } from '../../core/usage.ts'
+import { lastSaid, partsOf } from '../agents-told.ts'
 import { cardJson } from '../card.ts'
 
 /** The chats wire's words for what the journal holds. Built when read, kept nowhere. */
@@ -66,6 +67,7 @@ export function interactionJson(state: ThreadState, run: Run, current: boolean, 
     agent: run.agent,
     user_message: userMessage(state, run),
     agent_events: agentEvents(state, run),
+    ...workflowJson(state, run),
     final_agent_state:
       ended(run) && !stateless ? { messages: openAiMessages(messagesOf(state, run.runId)) } : null,
     ...(ended(run) && stateless && { final_agent_state_omitted: true }),
@@ -73,6 +75,16 @@ export function interactionJson(state: ThreadState, run: Run, current: boolean, 
     ...usageJson(run.usage),
     created_at: isoTime(run.createdAt),
     completed_at: run.endedAt === null ? null : isoTime(run.endedAt),
+  }
+}
+
+/** Of a run whose agent has its work done by others: how they stand, and what came of it, all or in part. */
+function workflowJson(state: ThreadState, run: Run): { agents?: object; output?: unknown } {
+  const parts = partsOf(run, state)
+  const output = lastSaid(run, state)?.meta?.output
+  return {
+    ...(parts.length > 0 && { agents: Object.fromEntries(parts) }),
+    ...(output !== undefined && { output }),
   }
 }
 
@@ -123,7 +135,9 @@ function agentEvents(state: ThreadState, run: Run): AgentEventJson[] {
   for (const id of run.messageIds) {
     const said = state.messages.get(id)
     if (!said || said.for === 'model') continue
-    for (const event of messageEvents(said.message)) events.push({ seq: said.seq, event })
+    const by = said.path === undefined ? {} : { path: said.path }
+    for (const event of messageEvents(said.message))
+      events.push({ seq: said.seq, event: { ...event, ...by } })
   }
   for (const id of run.effectIds) {
     const record = state.effects.get(id)

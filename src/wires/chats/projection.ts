@@ -4,6 +4,8 @@ import type { Known } from '../../core/entries.ts'
 import { textOf } from '../../core/messages.ts'
 import { ended } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
+import { type AgentMoved, agentMoved, workflowEnded } from '../../core/workflow-events.ts'
+import { movedEvent } from '../agents-told.ts'
 import type { Frame, Projection } from '../sse.ts'
 import { approvalJson, callEvent, isoTime, messageEvents } from './interaction.ts'
 
@@ -60,10 +62,11 @@ function framesOf(entry: Known, chatId: string): Frame[] {
   const interaction_id = entry.runId
   switch (entry.kind) {
     case 'message.added': {
-      const { message } = entry.body
+      const { message, path } = entry.body
+      const by = path === undefined ? {} : { path }
       if (entry.body.for === 'model') return []
       if (message.role !== 'user')
-        return messageEvents(message).map((event) => frame(eventNames[event.type], event))
+        return messageEvents(message).map((one) => frame(eventNames[one.type], { ...one, ...by }))
       const started = { interaction_id, chat_id: chatId, status: 'RUNNING' }
       const said = { user_message: textOf(message), created_at: isoTime(entry.at) }
       return [frame('interaction_started', { ...started, ...said })]
@@ -108,6 +111,12 @@ function framesOf(entry: Known, chatId: string): Frame[] {
 
 /** Events that a person who waits wants to know of. */
 const told: Record<string, (value: object) => Frame[]> = {
+  [agentMoved]: (value) => {
+    const moved = value as AgentMoved
+    const [event, data] = movedEvent(moved)
+    return [frame(event, { ...data, path: moved.path })]
+  },
+  [workflowEnded]: (value) => [frame('workflow_completed', value)],
   retry: (value) => [frame('retrying', value)],
   fallback: (value) => [frame('fallback', value)],
   context: (value) => [frame('context_shortened', value)],

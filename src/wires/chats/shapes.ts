@@ -75,6 +75,10 @@ export const interaction = z.object({
   status,
   user_message: z.string(),
   agent_events: z.array(agentEvent),
+  /** How the agents of a workflow stand, by their names. */
+  agents: z.record(z.string(), z.unknown()).optional(),
+  /** What the agent gives besides its words: of a workflow all that came of it, also where it failed. */
+  output: z.unknown().optional(),
   final_agent_state: z.object({ messages: z.array(z.unknown()) }).nullable(),
   created_at: z.string(),
   completed_at: z.string().nullable(),

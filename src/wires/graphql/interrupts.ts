@@ -1,13 +1,13 @@
 import type { Ask } from '../../core/entries.ts'
 import type { AskRecord, ThreadState } from '../../core/state.ts'
-import { outcomesOf } from '../asks.ts'
+import { outcomesOf, whoAsks } from '../asks.ts'
 import type { RuntimeEvent, WholeMessage } from './events.ts'
 
 /** What a client is shown of a question, and sends back with the answer to say which it was. */
 export function interruptValue(ask: Ask): string {
   const { askId, kind, title, tool, input, preview, evidence, schema, deadline, card, rule } = ask
   if (kind === 'input' && input !== undefined) return asText(withMessages(input)?.value ?? input)
-  const about = { askId, kind, title, ...(tool !== undefined && { tool }) }
+  const about = { askId, kind, title, ...whoAsks(ask), ...(tool !== undefined && { tool }) }
   const more = {
     ...(input !== undefined && { input }),
     ...(preview !== undefined && { preview }),

@@ -9,8 +9,9 @@ import {
   type WorkflowEnded,
   workflowEnded,
 } from '../../core/workflow-events.ts'
+import { movedEvent } from '../agents-told.ts'
 import type { Frame, Projection } from '../sse.ts'
-import { outputOf } from './session.ts'
+import { outputOf, statusDuring } from './session.ts'
 
 interface Options {
   /** The agent tells of its parts itself. */
@@ -155,26 +156,23 @@ class Teller {
     return []
   }
 
-  #moved({ agent, step, status, task, output, error, ...rest }: AgentMoved, at: number): Frame[] {
-    const { critical = false, again = false } = rest
-    const failed = { agent, step, error_message: error ?? '', critical, retrying: again }
-    const events: Record<AgentMoved['status'], [string, object]> = {
-      running: ['agent_started', { agent, step, task }],
-      completed: ['agent_completed', { agent, step, output }],
-      failed: ['agent_error', failed],
-    }
+  /** Agents of agents are no part of the session: of them it is told what they do, not how it stands. */
+  #moved(moved: AgentMoved, at: number): Frame[] {
+    const { agent, path, status, output, error, agents = { [agent]: status } } = moved
+    const told = this.#frame(...movedEvent(moved), at)
+    if (path.includes('/')) return [told]
     const state_update = {
       status,
       ...(output !== undefined && { output }),
       ...(error !== undefined && { error }),
     }
+    const { state } = this.#thread
     const changed = {
-      session_id: this.#thread.state.clientId,
+      session_id: state.clientId,
       agent_name: agent,
       state_update,
-      workflow_status: status === 'failed' ? 'failed' : 'running',
+      workflow_status: statusDuring(this.#run, state, agents),
     }
-    const told = this.#frame(...events[again ? 'failed' : status], at)
     return [told, this.#frame('agent_state_changed', changed, at)]
   }
 

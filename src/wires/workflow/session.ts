@@ -1,5 +1,6 @@
 import { textOf } from '../../core/messages.ts'
 import type { Run, ThreadState } from '../../core/state.ts'
+import { type AgentSession, lastSaid, partsOf } from '../agents-told.ts'
 
 /** A thread as the workflow API tells of it, in that API's words. */
 export interface Session {
@@ -12,19 +13,42 @@ export interface Session {
   approval_requests: { approval_id: string; title: string; status: string; timeout_at: string }[]
 }
 
-export interface AgentSession {
-  status: 'idle' | 'running' | 'completed' | 'failed'
-  outputs: unknown[]
-  errors: string[]
-  start_time: string | null
-  end_time: string | null
-}
-
 /** A pure function of the journal's fold: it may be forgotten at any time, and is made again. */
 export function sessionOf(state: ThreadState): Session {
+  const { agents, context } = agentsOf(state, onPath(state))
+  return {
+    session_id: state.clientId,
+    created_at: time(state.createdAt),
+    agents: Object.fromEntries(agents),
+    shared_context: Object.fromEntries(context),
+    workflow_status: workflowStatus([...agents.values()].map(({ status }) => status)),
+    approval_requests: [...state.asks.values()]
+      .filter(({ ask }) => ask.kind === 'approval')
+      .map(({ ask, answer }) => ({
+        approval_id: ask.askId,
+        title: ask.title,
+        status: answer?.state ?? 'pending',
+        timeout_at: time(ask.deadline),
+      })),
+  }
+}
+
+/** The status of the whole while a run is at work, when these are its agents. */
+export function statusDuring(run: Run, state: ThreadState, parts: Record<string, Status>): string {
+  const before = agentsOf(state, pathTo(state, run.parentRunId)).agents
+  const all = new Map([...before].map(([name, { status }]) => [name, status]))
+  all.set(run.agent, 'running')
+  for (const [name, status] of Object.entries(parts)) all.set(name, status)
+  return workflowStatus([...all.values()])
+}
+
+type Status = AgentSession['status']
+
+/** How agents stand after these runs, and what each gave last. */
+function agentsOf(state: ThreadState, runs: readonly Run[]) {
   const agents = new Map<string, AgentSession>()
   const context = new Map<string, unknown>()
-  for (const run of onPath(state)) {
+  for (const run of runs) {
     const agent = agents.get(run.agent) ?? idle()
     agents.set(run.agent, agent)
     agent.status = statusOf(run)
@@ -41,51 +65,7 @@ export function sessionOf(state: ThreadState): Session {
       if (part.outputs.length > 0) context.set(`${name}_output`, part.outputs.at(-1))
     }
   }
-  return {
-    session_id: state.clientId,
-    created_at: time(state.createdAt),
-    agents: Object.fromEntries(agents),
-    shared_context: Object.fromEntries(context),
-    workflow_status: workflowStatus([...agents.values()]),
-    approval_requests: [...state.asks.values()]
-      .filter(({ ask }) => ask.kind === 'approval')
-      .map(({ ask, answer }) => ({
-        approval_id: ask.askId,
-        title: ask.title,
-        status: answer?.state ?? 'pending',
-        timeout_at: time(ask.deadline),
-      })),
-  }
-}
-
-interface Shared {
-  run_id?: unknown
-  agents?: Record<
-    string,
-    { agent: string; status: string; started_at: number; duration_ms: number }
-  >
-  errors?: { agent: string; error: string }[]
-  [key: string]: unknown
-}
-
-/** The agents that an orchestrator has its work done by, as its state tells of them. */
-function partsOf(run: Run, state: ThreadState): [string, AgentSession][] {
-  const shared = state.states.get(run.agent) as Shared | undefined
-  if (shared?.run_id !== run.runId || typeof shared.agents !== 'object') return []
-  return Object.entries(shared.agents).map(([key, { agent, status, started_at, duration_ms }]) => {
-    const over = status === 'completed' || status === 'failed'
-    const errors = (shared.errors ?? []).filter((one) => one.agent === agent)
-    return [
-      agent,
-      {
-        status: over ? status : 'running',
-        outputs: status === 'completed' ? [shared[key]] : [],
-        errors: errors.map(({ error }) => error),
-        start_time: time(started_at),
-        end_time: over ? time(started_at + duration_ms) : null,
-      },
-    ]
-  })
+  return { agents, context }
 }
 
 const idle = (): AgentSession => ({
@@ -98,13 +78,18 @@ const idle = (): AgentSession => ({
 
 /** The runs that are shown, the oldest first, and those that are still to end. */
 function onPath(state: ThreadState): Run[] {
+  const path = pathTo(state, state.head)
+  const coming = [state.active, ...state.line].map((id) => state.runs.get(id ?? ''))
+  return [...path, ...coming.filter((run) => run !== undefined && !path.includes(run))] as Run[]
+}
+
+function pathTo(state: ThreadState, last: string | null | undefined): Run[] {
   const path: Run[] = []
-  for (let id = state.head; id; id = state.runs.get(id)?.parentRunId ?? null) {
+  for (let id = last; id; id = state.runs.get(id)?.parentRunId) {
     const run = state.runs.get(id)
     if (run) path.unshift(run)
   }
-  const coming = [state.active, ...state.line].map((id) => state.runs.get(id ?? ''))
-  return [...path, ...coming.filter((run) => run !== undefined && !path.includes(run))] as Run[]
+  return path
 }
 
 function statusOf({ status }: Run): AgentSession['status'] {
@@ -114,20 +99,15 @@ function statusOf({ status }: Run): AgentSession['status'] {
 
 /** What the run's own agent said last: what it gives, where that is said. */
 export function outputOf(run: Run, state: ThreadState): unknown {
-  for (const id of run.messageIds.toReversed()) {
-    const said = state.messages.get(id)
-    if (said?.message.role !== 'assistant' || said.for === 'client' || said.path !== undefined)
-      continue
-    return said.message.meta?.output ?? textOf(said.message)
-  }
-  return undefined
+  const last = lastSaid(run, state)
+  return last && (last.meta?.output ?? textOf(last))
 }
 
-function workflowStatus(agents: readonly AgentSession[]): Session['workflow_status'] {
-  const any = (status: AgentSession['status']) => agents.some((one) => one.status === status)
+/** The rule for the whole: all done, else something failed, else something at work. */
+function workflowStatus(agents: readonly Status[]): Session['workflow_status'] {
   if (agents.length === 0) return 'initialized'
-  if (any('failed')) return 'failed'
-  return any('running') ? 'running' : 'completed'
+  if (agents.includes('failed')) return 'failed'
+  return agents.includes('running') ? 'running' : 'completed'
 }
 
 const time = (at: number) => new Date(at).toISOString()

@@ -1,0 +1,43 @@
+import { masked } from '../lib/masked.ts'
+import { shownLine } from '../lib/visible.ts'
+import { RuntimeError, toRuntimeError } from './errors.ts'
+import type { Secrets } from './secrets.ts'
+
+/** An error as the log has it. */
+export interface Trouble {
+  code: string
+  error: string
+  /** What is behind it, the nearest first. */
+  causes: string[]
+  /** Where the innermost was thrown. */
+  at: string[]
+}
+
+/** Errors behind an error, characters of each that are read and told, and places in the code. */
+const most = { causes: 5, read: 4_000, words: 500, at: 5 }
+
+/**
+ * What an operator is told of an error. Not the error itself: clients of providers hang requests and answers
+ * on theirs, with keys and what people said in them.
+ */
+export function troubleOf(error: unknown, { forwarded, headers }: Secrets = {}): Trouble {
+  const values = [...Object.values(forwarded ?? {}), ...Object.values(headers ?? {})]
+  const secrets = values.flatMap((one) => (typeof one === 'string' ? [one] : []))
+  const words = (text: string) => shownLine(masked(text.slice(0, most.read), secrets), most.words)
+  const { code, message } = toRuntimeError(error, 'agent_failed')
+  const chain: unknown[] = []
+  let next = error
+  while (next !== undefined && chain.length <= most.causes) {
+    chain.push(next)
+    next = next instanceof Error ? next.cause : undefined
+  }
+  const behind = error instanceof RuntimeError ? chain.slice(1) : chain
+  const last = chain.findLast((one) => one instanceof Error)
+  const places = last?.stack?.split('\n').filter((line) => /^\s+at /.test(line)) ?? []
+  return {
+    code,
+    error: words(message),
+    causes: behind.map((one) => words(String(one))),
+    at: places.slice(0, most.at).map((line) => line.trim()),
+  }
+}
