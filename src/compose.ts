@@ -79,6 +79,7 @@ export async function compose(
     ...pick(settings, ['retry', 'silence', 'sizes', 'prices', 'windows', 'maxOutput']),
     ...(config.clientKeys && { keyHeader: clientKeyHeader }),
   }
+  const sessionTtl = secondsOf(settings.workflow?.sessionTtl) ?? config.sessionTtl
   const runtime = createRuntime({
     guard,
     store,
@@ -91,7 +92,7 @@ export async function compose(
     crash,
     spool: fileSpool(config.spool),
     maxLegs: config.maxLegs,
-    viewTtl: secondsOf(settings.workflow?.sessionTtl) ?? config.sessionTtl,
+    viewTtl: sessionTtl,
     leaseTtl: config.leaseTtl,
     governor: config.governor,
     whenUnattended: config.whenUnattended,
@@ -111,7 +112,7 @@ export async function compose(
     ...chatsWire(runtime, heartbeats),
     ...approvalsWire(runtime, heartbeats),
     ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
-    ...workflowWire({ runtime, heartbeats, basePaths, version: version(), log }),
+    ...workflowWire({ runtime, heartbeats, basePaths, version: version(), sessionTtl, log }),
     ...governorRoutes(runtime),
     ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
   ]

@@ -82,6 +82,7 @@ export function remoteLine(name: string, rules: RemoteRules, bench: Bench): Remo
   return {
     last: () => endOf(doneOf(leg.run).at(-1)),
     before() {
+      if (bench.part) return undefined // a part of a run begins afresh with every run
       const { state } = leg.thread
       const { parentRunId, branch: at } = leg.run
       const parent = parentRunId !== undefined ? parentRunId : at ? at.parentRunId : state.head

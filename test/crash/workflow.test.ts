@@ -11,8 +11,8 @@ vi.setConfig({ testTimeout: 120_000 })
 
 /** Where the account analysis dies: most of them in the middle of its second step, some around it. */
 const ends = [
-  ...['effect.done:1', 'event:2', 'state.patched:2', 'before state.patched:2'],
-  ...['event:3', 'effect.intended:2', 'before effect.intended:2', 'effect.ran:2'],
+  ...['effect.done:1', 'event:3', 'state.patched:2', 'before state.patched:2'],
+  ...['event:6', 'effect.intended:2', 'before effect.intended:2', 'effect.ran:2'],
   ...['before effect.done:2', 'effect.done:2', 'message.added:5', 'message.added:7'],
   ...['effect.ran:3', 'ask.raised:1', 'run.waiting:1', 'ask.answered:1'],
 ]

@@ -1,10 +1,13 @@
 // A server whose agents run elsewhere: what tests kill while they are at it.
-import { aguiAgent, defineConfig, langGraphPlatform } from '../../dist/index.js'
+import { aguiAgent, defineConfig, langGraphPlatform, workflow } from '../../dist/index.js'
 
-const { TEST_AGUI, TEST_LANGGRAPH, TEST_IDEMPOTENT } = process.env
+const { TEST_AGUI, TEST_LANGGRAPH, TEST_IDEMPOTENT, TEST_STEP } = process.env
 
 export default defineConfig({
   agents: [
+    ...(TEST_STEP
+      ? [workflow({ name: 'flow', steps: [{ agent: 'far', outputKey: TEST_STEP }] })]
+      : []),
     ...(TEST_AGUI
       ? [
           aguiAgent({

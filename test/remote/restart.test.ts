@@ -96,6 +96,30 @@ describe('our server is killed', () => {
     60_000,
   )
 
+  test('in the middle of a leg that is a step of a workflow: who is asked is told which', async () => {
+    const far = await remote((_, response) =>
+      sse(response, [started, ...textEvents('m1', 'Half').slice(0, 2)], false),
+    )
+    const begin = await lives({ TEST_AGUI: `${far.url}/run`, TEST_STEP: 'far_output' })
+    const first = await begin()
+    const stream = await first.start('c', 'go')
+    await stream.until('answer_delta')
+    const run = interactionOf(stream.response)
+    await first.kill()
+    const second = await begin()
+    const joined = await second.join('c', run)
+    const { approval_id, kind, card } = find(
+      await joined.until('approval_required'),
+      'approval_required',
+    )
+    expect([kind, card.agent, card.path]).toEqual(['in_doubt', 'far', 'far_output'])
+    await second.approve('c', run, { approval_id, outcome: 'happened', result: 'It was done.' })
+    const frames = await joined.rest()
+    expect(find(frames, 'agent_completed')).toMatchObject({ agent: 'far', output: 'It was done.' })
+    expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+    expect(far.asked).toHaveLength(1)
+  }, 60_000)
+
   test('in the middle of a leg that may be run twice: it is', async () => {
     const far = await remote((_asked, response) =>
       far.asked.length === 1

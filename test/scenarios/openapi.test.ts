@@ -58,6 +58,7 @@ const table: Route[] = [
     heartbeats: new Heartbeats(),
     basePaths: ['/copilotkit', '/api/copilotkit'],
     version: '0',
+    sessionTtl: 0,
     log: { info() {}, warn() {}, error() {} },
   }),
   ...opsWire({} as Runtime, () => [], '0'),

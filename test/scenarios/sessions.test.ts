@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { text } from '../../src/models/scripted.ts'
 import { startRedis } from '../support/redis.ts'
 import { serve } from '../support/serve.ts'
 import { asked, send, story } from '../support/story.ts'
+import { warpClock } from '../support/warp-clock.ts'
 
 const session = async (url: string, id: string) => {
   const response = await fetch(`${url}/copilotkit/status?session_id=${id}`)
@@ -89,6 +91,33 @@ test('with Redis a session is kept there for its time, and made again when it is
   expect((await session(server.url, 'c')).status).toBe(404)
   expect(await redis.command('EXISTS', 'session:c')).toContain(':0')
 })
+
+test.for(['memory', 'Redis'])(
+  'a session whose time is over is evicted from %s, which is logged, and made again as it was',
+  async (where) => {
+    const lines: object[] = []
+    const info = (about: object, message: string) => {
+      if (message === 'sessions evicted') lines.push(about)
+    }
+    const log = { info, warn: () => {}, error: () => {} }
+    const env: Record<string, string> = { HANDRAIL_SESSION_TTL: '1' }
+    if (where === 'Redis') {
+      const redis = await startRedis()
+      onTestFinished(() => redis.stop())
+      env.REDIS_URL = redis.url
+    }
+    const clock = warpClock()
+    const server = await serve({}, { env, clock, log })
+    for (const chat of ['c', 'd']) await (await server.start(chat, 'hello')).rest()
+    const first = await session(server.url, 'c')
+    await session(server.url, 'd')
+    expect(first.body).toMatchObject({ ttl: 1, updated_at: expect.stringContaining('T') })
+    await sleep(1_500) // Redis goes by a clock of its own
+    clock.advance(60_000)
+    await expect.poll(() => lines).toEqual([{ evicted: 2, kept: 0 }])
+    expect((await session(server.url, 'c')).body).toEqual(first.body)
+  },
+)
 
 test('what is kept of a chat that is no more is not told of another with its id', async () => {
   const redis = await startRedis()

@@ -1,5 +1,6 @@
 import type { Cache } from '../../core/store.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
+import { sweeping } from '../sweeping.ts'
 
 export interface LocalCacheOptions {
   clock?: Clock
@@ -15,20 +16,16 @@ export function localCache(options: LocalCacheOptions): Cache {
   const { clock = systemClock, log, limit = 10_000, sweepEvery = 60_000 } = options
   /** In the order in which they were set. As text, so that nobody changes what another was given. */
   const kept = new Map<string, { until: number; text: string }>()
-  const closed = new AbortController()
-
-  async function sweep(): Promise<void> {
-    for (;;) {
-      await clock.sleep(sweepEvery, closed.signal)
-      const now = clock.now()
+  const stop = sweeping({
+    clock,
+    log,
+    every: sweepEvery,
+    async sweep(now) {
       let evicted = 0
-      for (const [key, { until }] of kept) {
-        if (until <= now && kept.delete(key)) evicted++
-      }
-      if (evicted > 0) log.info({ evicted, kept: kept.size }, 'sessions evicted')
-    }
-  }
-  sweep().catch(() => {})
+      for (const [key, { until }] of kept) if (until <= now && kept.delete(key)) evicted++
+      return { evicted, kept: kept.size }
+    },
+  })
 
   return {
     async get(key) {
@@ -49,7 +46,7 @@ export function localCache(options: LocalCacheOptions): Cache {
       kept.delete(key)
     },
     async close() {
-      closed.abort('closed')
+      stop()
       kept.clear()
     },
   }

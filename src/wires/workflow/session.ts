@@ -6,6 +6,9 @@ import { type AgentSession, lastSaid, partsOf } from '../agents-told.ts'
 export interface Session {
   session_id: string
   created_at: string
+  updated_at: string
+  /** Seconds for which it is kept at hand once it was made; then it is made anew. */
+  ttl: number
   agents: Record<string, AgentSession>
   /** What each agent gave last, as `<agent>_output`. */
   shared_context: Record<string, unknown>
@@ -14,11 +17,13 @@ export interface Session {
 }
 
 /** A pure function of the journal's fold: it may be forgotten at any time, and is made again. */
-export function sessionOf(state: ThreadState): Session {
+export function sessionOf(state: ThreadState, ttl: number): Session {
   const { agents, context } = agentsOf(state, onPath(state))
   return {
     session_id: state.clientId,
     created_at: time(state.createdAt),
+    updated_at: time(state.updatedAt),
+    ttl,
     agents: Object.fromEntries(agents),
     shared_context: Object.fromEntries(context),
     workflow_status: workflowStatus([...agents.values()].map(({ status }) => status)),

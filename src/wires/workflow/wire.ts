@@ -2,6 +2,7 @@ import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import { type Cursor, cursorAt, parseCursor } from '../../core/follow.ts'
 import { type Message, userText } from '../../core/messages.ts'
 import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
+import type { ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
 import { decided, decisionOn, keyOf } from '../approve.ts'
@@ -16,12 +17,14 @@ export interface WorkflowWireOptions {
   heartbeats: Heartbeats
   basePaths: readonly string[]
   version: string
+  /** Milliseconds for which a session is kept at hand. */
+  sessionTtl: number
   log: Log
 }
 
 /** The orchestrator's API: runs as its events, decisions, and how sessions stand. */
 export function workflowWire(options: WorkflowWireOptions): Route[] {
-  const { runtime, heartbeats, basePaths, version, log } = options
+  const { runtime, heartbeats, basePaths, version, sessionTtl, log } = options
 
   const stream = (thread: Thread, runId: string, from: Cursor): Response => {
     const { agent: name } = thread.state.runs.get(runId)!
@@ -136,7 +139,8 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
       responses: shapes.statusResponses,
       async handle({ query, caller }) {
         const { session_id } = query
-        if (session_id !== undefined) return json(await runtime.view(caller, session_id, sessionOf))
+        const make = (state: ThreadState) => sessionOf(state, sessionTtl / 1_000)
+        if (session_id !== undefined) return json(await runtime.view(caller, session_id, make))
         return json({ status: 'ok', version, ...(await overview(runtime, caller)) })
       },
     })
