@@ -8,7 +8,7 @@ import type { AgentSetup } from './context.ts'
 import { RuntimeError } from './errors.ts'
 import type { Leg } from './leg.ts'
 import type { Message } from './messages.ts'
-import type { Recalled, RecallQuery } from './recall.ts'
+import type { Recall, RecallQuery } from './recall.ts'
 import type { RunSecrets } from './secrets.ts'
 import type { EffectRecord } from './state.ts'
 
@@ -28,7 +28,7 @@ export interface Bench {
   /** What the leg is doing now: it ends when nothing of it is running. */
   work: Work
   /** What was said on other threads of the same owner. */
-  recall: (query: RecallQuery, signal: AbortSignal) => Promise<Recalled[]>
+  recall: (query: RecallQuery, signal: AbortSignal) => Promise<Recall>
   /** Other agents, for those that have work done by them. */
   agents: (name: string) => AgentSetup
   /** Where in the run this is, when it is not the run's own agent that works here. */
