@@ -9,6 +9,9 @@ export async function migrateDatabase({ config, say }: Command): Promise<number>
   const { migrate } = await import('../stores/postgres/migrate.ts')
   const { applied, version } = await migrate(url, schema)
   for (const name of applied) say(`applied ${name}`)
+  // Servers would come to it too, little by little.
+  const { sweepOnce } = await import('../stores/postgres/catch-up.ts')
+  if ((await sweepOnce(url, schema)) > 0) say('What was said so far can be searched.')
   say(`The schema ${schema} is at version ${version}.`)
   return 0
 }

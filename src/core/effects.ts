@@ -8,7 +8,7 @@ import type { AgentSetup } from './context.ts'
 import { RuntimeError } from './errors.ts'
 import type { Leg } from './leg.ts'
 import type { Message } from './messages.ts'
-import type { Recalled, RecallQuery } from './recall.ts'
+import type { Recall, RecallQuery } from './recall.ts'
 import type { RunSecrets } from './secrets.ts'
 import type { EffectRecord } from './state.ts'
 
@@ -30,7 +30,7 @@ export interface Bench {
   /** Tells the operator what went wrong, and what is behind it. */
   report: (error: unknown, about: object, message: string) => void
   /** What was said on other threads of the same owner. */
-  recall: (query: RecallQuery, signal: AbortSignal) => Promise<Recalled[]>
+  recall: (query: RecallQuery, signal: AbortSignal) => Promise<Recall>
   /** Other agents, for those that have work done by them. */
   agents: (name: string) => AgentSetup
   /** Where in the run this is, when it is not the run's own agent that works here. */

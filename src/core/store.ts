@@ -39,6 +39,12 @@ export interface Store {
   askChanges(query: AskChanges): Promise<{ rows?: AskRow[]; next: string }>
 
   /**
+   * What was said on the owner's threads and has all the words: the newest first, ties by thread and seq.
+   * Archived threads are looked at too. What is durable before the call is found, or `cut` is said.
+   */
+  find(query: FindQuery): Promise<Finding>
+
+  /**
    * Takes the thread's lease if it is free, lapsed, or already the holder's, by the store's own
    * clock; with `force`, from whoever has it. Every claim gives a fence greater than all before it,
    * also across restarts.
@@ -207,6 +213,34 @@ export interface AskQuery {
   askId?: string
   limit: number
   cursor?: string
+}
+
+export interface FindQuery {
+  tenant: string
+  owner: string
+  /** Case and accents do not matter. Several words in one must stand one after the other. */
+  words: readonly string[]
+  /** A thread that is not looked at. */
+  except?: string
+  limit: number
+  cursor?: string
+}
+
+/** Something that was said; see said.ts. */
+export interface Hit {
+  threadId: string
+  /** Its thread, as the owner calls it. */
+  clientId: string
+  seq: number
+  at: number
+  role: string
+  /** The text, or what is around the words in it. */
+  excerpt: string
+}
+
+export interface Finding extends Page<Hit> {
+  /** Not everything could be looked at: there may be more, also newer ones. */
+  cut?: boolean
 }
 
 export interface AskChanges {

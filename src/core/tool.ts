@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { deeperThan } from '../lib/depth.ts'
 import type { Answer } from './entries.ts'
-import type { Recalled, RecallQuery } from './recall.ts'
+import type { Recall, RecallQuery } from './recall.ts'
 
 /** Something an agent can do in the world. Tools know nothing of runs, approvals or journals. */
 export interface Tool<Schema extends InputSchema = InputSchema> {
@@ -72,7 +72,7 @@ export interface ToolUse {
   /** Whose data it works on: nothing may be shared between two of them. */
   tenant: string
   /** What was said on other threads of the same owner. */
-  recall(query: RecallQuery): Promise<Recalled[]>
+  recall(query: RecallQuery): Promise<Recall>
   /** Shows output while the tool runs; not kept, the result is. */
   write(text: string): void
   /**

@@ -6,7 +6,7 @@ export const toolUse = (given: Partial<ToolUse> = {}): ToolUse => ({
   effectId: 'eff_1',
   tenant: 'default',
   write: () => {},
-  recall: async () => [],
+  recall: async () => ({ found: [] }),
   ask: async () => ({ state: 'cancelled' }),
   ...given,
 })

@@ -34,6 +34,15 @@ describe('the account analysis', () => {
     })
   })
 
+  test('remembers an account by its name too', async () => {
+    const server = await serve()
+    await run(server, 'before', 'assistant', 'Echo harbour FOODS is not content')
+    await run(server, 'c', 'orchestrator', 'Analyse ACC-002')
+    const { historical_context: history } = (await stateOf(server, 'c')) as Record<string, object>
+    expect(history).toMatchObject({ sessions: 1, cut: false })
+    expect(JSON.stringify(history)).toContain('is not content')
+  })
+
   test('remembers what its owner said of the account on other threads, and nothing of others', async () => {
     const keys = 'ann-key-0123456789=ann,bob-key-0123456789=bob'
     const server = await serve({}, { env: { HANDRAIL_API_KEYS: keys } })

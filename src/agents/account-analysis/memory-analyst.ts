@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Agent } from '../../core/agent.ts'
-import type { Recalled } from '../../core/recall.ts'
+import type { Recall } from '../../core/recall.ts'
 import { defineTool } from '../../core/tool.ts'
 import { byTool } from './by-tool.ts'
 
@@ -32,13 +32,13 @@ export const memoryAnalyst = (): Agent => ({
   description: 'Recalls what was said of an account in your earlier chats, and what is noted of it',
   tools: [history],
   run: (ctx) =>
-    byTool<Recalled[]>(ctx, {
+    byTool<Recall>(ctx, {
       tool: history.name,
       input: (account_id, given) => {
         const { name } = (given.account_snapshot ?? {}) as Snapshot
         return { account_id, ...(name !== undefined && { name }) }
       },
-      read: (found, account_id, given) => {
+      read: ({ found, cut = false }, account_id, given) => {
         const { notes = [] } = (given.account_snapshot ?? {}) as Snapshot
         const mentions = found.map(({ clientId, at, role, excerpt }) => {
           return { session_id: clientId, at: new Date(at).toISOString(), role, excerpt }
@@ -48,8 +48,9 @@ export const memoryAnalyst = (): Agent => ({
           mentions.length === 0
             ? `${account_id} was not spoken of in earlier chats`
             : `${account_id} was spoken of ${mentions.length} times in ${sessions} earlier chats`
-        const text = `${summary}; ${notes.length} notes.`
-        return { output: { account_id, sessions, mentions, notes, summary: text }, text }
+        const doubt = cut ? ' (not all of them could be looked at)' : ''
+        const text = `${summary}${doubt}; ${notes.length} notes.`
+        return { output: { account_id, sessions, mentions, cut, notes, summary: text }, text }
       },
     }),
 })

@@ -4,6 +4,7 @@ import type { Tools } from './disk.ts'
 import { Journal } from './journal.ts'
 import { encodeName } from './names.ts'
 import { ResidueFiles } from './residues.ts'
+import { WordIndex } from './words.ts'
 import { unavailable } from './writer.ts'
 
 const capacity = 2_000
@@ -16,6 +17,7 @@ export class Chats {
   /** Threads that were erased while their folder may still be there. */
   readonly erased = new Set<string>()
   readonly residues: ResidueFiles
+  readonly words: WordIndex
   readonly damaged = new Map<string, RuntimeError>()
   readonly #directory: string
   readonly #tools: Tools
@@ -26,6 +28,7 @@ export class Chats {
   constructor(directory: string, tools: Tools, isLeased: (threadId: string) => boolean) {
     this.#directory = directory
     this.residues = new ResidueFiles(join(directory, '../erased'), tools)
+    this.words = new WordIndex((threadId) => this.folderOf(threadId), tools)
     this.#tools = tools
     this.#isLeased = isLeased
   }
@@ -61,6 +64,7 @@ export class Chats {
   }
 
   forget(threadId: string): void {
+    this.words.forget(threadId)
     const journal = this.#warm.get(threadId)
     if (journal) this.waiting.delete(journal)
     this.#warm.delete(threadId)

@@ -27,6 +27,8 @@ export interface FileStoreOptions {
   segmentBytes?: number
   /** Milliseconds from a commit until its entries are in their journals. */
   syncEvery?: number
+  /** Milliseconds that a search may take before it says what it has. */
+  patience?: number
   fs?: Partial<Disk>
 }
 
@@ -77,7 +79,9 @@ export async function openEngine(options: FileStoreOptions) {
   })
   health.onFailure = (error) => writer.stop(unavailable(error))
   upkeep.schedule()
-  return { tables, leases, chats, commitLog, describer, moved, keeper, upkeep, writer, health }
+  const { patience = 2_000 } = options
+  const parts = { tables, leases, chats, commitLog, describer, moved, keeper, upkeep, writer }
+  return { ...parts, health, patience }
 }
 
 /** Remembers a sync that failed: the system may have dropped what was written, and says so once. */

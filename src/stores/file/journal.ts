@@ -7,6 +7,7 @@ import type { Kept, Marks } from '../../core/store.ts'
 import { isMissing, syncDirectory, type Tools } from './disk.ts'
 import { decodeEntry } from './entry-line.ts'
 import { linesOf } from './lines.ts'
+import { journalName } from './words.ts'
 
 interface Held {
   line: Buffer
@@ -36,12 +37,17 @@ export class Journal {
   constructor(threadId: string, folder: string, tools: Tools) {
     this.threadId = threadId
     this.folder = folder
-    this.#path = join(folder, 'journal.ndjson')
+    this.#path = join(folder, journalName)
     this.#tools = tools
   }
 
   get lastSeq(): number {
     return this.#offsets.length + this.#held.length
+  }
+
+  /** The lines that the file does not have yet. */
+  get held(): Buffer[] {
+    return this.#held.map(({ line }) => line)
   }
 
   get waiting(): boolean {
@@ -95,8 +101,9 @@ export class Journal {
     })
   }
 
-  /** Writes what is held to the file; the runs it belongs to. Safe to try again when it fails. */
-  async flush(): Promise<string[]> {
+  /** Writes what is held to the file; the runs it belongs to. Safe to try again when it fails. `grown` is
+   *  called in the moment in which it is no longer held. */
+  async flush(grown: () => void): Promise<string[]> {
     const held = this.#held.slice()
     if (this.#end === 0) await mkdir(this.folder, { recursive: true })
     await this.#write(Buffer.concat(held.flatMap(({ line }) => [line, lineEnd])), this.#end)
@@ -105,6 +112,7 @@ export class Journal {
       this.#end += line.length + 1
     }
     this.#held = this.#held.slice(held.length)
+    grown()
     return [...new Set(held.flatMap(({ runId }) => runId ?? []))]
   }
 

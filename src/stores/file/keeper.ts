@@ -79,7 +79,7 @@ export class Keeper {
     await forEachOf([...chats.waiting], async (journal) => {
       if (!chats.waiting.has(journal)) return // erased since
       try {
-        const runIds = await journal.flush()
+        const runIds = await journal.flush(() => chats.words.grown(journal.threadId))
         if (!journal.waiting) chats.waiting.delete(journal)
         chats.unsynced.add(journal)
         describer.add(journal.threadId, runIds)

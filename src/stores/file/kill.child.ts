@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { saying } from '../../../test/contracts/find.contract.ts'
 import { creation, entry } from '../../../test/contracts/store.contract.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { fileStore } from './store.ts'
@@ -26,9 +27,11 @@ async function write(threadId: string) {
     for (let last = (await store.read(threadId)).length; last < 21; ) {
       const marks = { thread: { updatedAt: last } }
       const pair = [
-        entry(threadId, { marks }),
+        { ...saying(threadId, `word ${last}`), marks },
         entry(threadId, { marks: { facts: { last: `${last}` } } }),
       ]
+      if (last % 5 === 0)
+        await store.find({ tenant: 'acme', owner: 'ann', words: ['word'], limit: 5 })
       last = (await store.append(threadId, pair, {})).at(-1)!.seq
       say(last)
     }

@@ -39,9 +39,14 @@ test.each([
     const acks = point.includes('.') ? Number.POSITIVE_INFINITY : 200
     const promised = await life(path, point, times, acks)
     const store = await open(path)
+    const everywhere = { tenant: 'acme', owner: 'ann', words: ['word'], limit: 100 }
+    const { rows: found } = await store.find(everywhere)
     for (const id of ['a', 'b', 'c']) {
       const { generation, seq } = promised.get(id) ?? { generation: 0, seq: 0 }
       const entries = await store.read(id)
+      const said = entries.filter(({ kind }) => kind === 'message.added').map(({ seq }) => seq)
+      const hits = found.filter(({ threadId }) => threadId === id).map(({ seq }) => seq)
+      expect(hits.sort((a, b) => a - b)).toEqual(said)
       expect(entries.map((each) => each.seq)).toEqual(entries.map((_, n) => n + 1))
       expect((await store.thread(id)) !== undefined).toBe(entries.length > 0)
       // It was erased, or was about to be: only then may it be gone.

@@ -38,8 +38,8 @@ export interface Line {
   whole: boolean
 }
 
-/** Every line of a file that may be larger than memory should hold. No file: no lines. */
-export async function* linesOf(path: string): AsyncGenerator<Line> {
+/** Every line of a file that may be larger than memory should hold, from a place on. No file: no lines. */
+export async function* linesOf(path: string, from = 0): AsyncGenerator<Line> {
   let file: FileHandle
   try {
     file = await open(path, 'r')
@@ -49,27 +49,27 @@ export async function* linesOf(path: string): AsyncGenerator<Line> {
   }
   try {
     let rest: Buffer[] = []
-    let offset = 0
-    let position = 0
+    let offset = from
+    let position = from
     for (;;) {
       // Most journals are short, and there may be very many of them.
-      const chunk = Buffer.allocUnsafe(position === 0 ? 1 << 14 : 1 << 18)
+      const chunk = Buffer.allocUnsafe(position === from ? 1 << 14 : 1 << 18)
       const { bytesRead } = await file.read(chunk, 0, chunk.length, position)
       if (bytesRead === 0) break
       position += bytesRead
-      let from = 0
+      let begin = 0
       const read = chunk.subarray(0, bytesRead)
-      for (let at = read.indexOf(newline); at !== -1; at = read.indexOf(newline, from)) {
+      for (let at = read.indexOf(newline); at !== -1; at = read.indexOf(newline, begin)) {
         const bytes =
           rest.length > 0
-            ? Buffer.concat([...rest, read.subarray(from, at)])
-            : read.subarray(from, at)
+            ? Buffer.concat([...rest, read.subarray(begin, at)])
+            : read.subarray(begin, at)
         yield { bytes, offset, whole: true }
         offset += bytes.length + 1
-        from = at + 1
+        begin = at + 1
         rest = []
       }
-      if (from < bytesRead) rest.push(read.subarray(from))
+      if (begin < bytesRead) rest.push(read.subarray(begin))
     }
     const bytes = Buffer.concat(rest)
     if (bytes.length > 0) yield { bytes, offset, whole: false }

@@ -1,11 +1,12 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findContract } from '../../../test/contracts/find.contract.ts'
 import { storeContract } from '../../../test/contracts/store.contract.ts'
-import { systemClock } from '../../lib/clock.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
 import { fileStore } from './store.ts'
 
-storeContract('file', async (clock = systemClock) => {
+const open = async (clock: Clock = systemClock) => {
   const directory = await mkdtemp(join(tmpdir(), 'handrail-'))
   let store = await fileStore({ directory, clock, syncEvery: 2, segmentBytes: 4096 })
   return {
@@ -20,4 +21,7 @@ storeContract('file', async (clock = systemClock) => {
       await rm(directory, { recursive: true })
     },
   }
-})
+}
+
+storeContract('file', open)
+findContract('file', open)

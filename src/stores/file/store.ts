@@ -5,6 +5,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Describe } from './describe.ts'
 import { type Engine, type FileStoreOptions, openEngine } from './engine.ts'
 import { prepare } from './entry-line.ts'
+import { find } from './find.ts'
 import type { Journal } from './journal.ts'
 import { lockDirectory } from './lock.ts'
 import { epochRecord } from './log.ts'
@@ -64,6 +65,10 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     threads: async (query) => tables.threads(query),
     asks: async (query) => tables.asks(query),
     askChanges: async (query) => tables.askChanges(query),
+    find: (query) =>
+      find(engine, query).catch((error) => {
+        throw isRuntimeError(error) ? error : unavailable(error)
+      }),
 
     async claim(threadId, holder, ttl, force) {
       if (leases.spent) await nextEpoch(engine)

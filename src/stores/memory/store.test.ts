@@ -1,8 +1,12 @@
+import { findContract } from '../../../test/contracts/find.contract.ts'
 import { storeContract } from '../../../test/contracts/store.contract.ts'
-import { systemClock } from '../../lib/clock.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
 import { memoryStore } from './store.ts'
 
-storeContract('memory', async (clock = systemClock) => {
+const open = async (clock: Clock = systemClock) => {
   const store = memoryStore({ clock })
   return { store, dispose: () => store.close() }
-})
+}
+
+storeContract('memory', open)
+findContract('memory', open)

@@ -1,6 +1,7 @@
 import { isWanted, liesIn, traysFor } from '../../core/audience.ts'
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
+import { findingOf, hitIn, newestFirst, placeIn, wantedOf } from '../../core/said.ts'
 import type {
   AskRow,
   Guard,
@@ -172,6 +173,20 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
         if (ask?.tenant === tenant && liesIn(ask, traysFor(decider))) rows.add(ask)
       }
       return rows.size > limit ? { next } : { rows: structuredClone([...rows]), next }
+    },
+
+    async find({ tenant, owner, words, except, limit, cursor }) {
+      const after = placeIn(cursor)
+      const wanted = wantedOf(words)
+      if (!wanted) return { rows: [] }
+      const hits = [...threads.values()]
+        .filter(({ row }) => row.tenant === tenant && row.owner === owner)
+        .filter(({ row }) => row.threadId !== except)
+        .flatMap(({ row, entries }) =>
+          entries.flatMap((entry) => hitIn(entry, row.clientId, wanted) ?? []),
+        )
+        .filter((hit) => !after || newestFirst(hit, after) > 0)
+      return findingOf(hits.sort(newestFirst), limit)
     },
 
     async claim(threadId, holder, ttl, force = false) {

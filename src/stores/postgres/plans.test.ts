@@ -19,6 +19,9 @@ INSERT INTO leases SELECT 't' || n, nextval('fences'), 'h' || n % 7, now_ms() + 
 INSERT INTO timers SELECT 't' || n, 'k', now_ms() + n * 1000 FROM generate_series(1, 100000, 100) n;
 INSERT INTO asks SELECT 't' || n, 'a', 'acme', 'owner' || n % 100, 'r', 'approval', 'Run it?', NULL, '{}',
   CASE WHEN n % 50 = 1 THEN 'pending' ELSE 'approved' END, n, n, NULL, NULL FROM generate_series(1, 100000, 5) n;
+INSERT INTO looked SELECT thread_id, last_seq, owner_key(tenant, owner) FROM threads;
+INSERT INTO said SELECT thread_id, 2, updated_at, ARRAY[updated_at::integer % 500, updated_at::integer % 777]
+  FROM threads;
 ANALYZE;`
 
 const who = { tenant: 'acme', owner: 'owner7' }
@@ -60,6 +63,7 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
     await store.asks({ ...asks, state: 'pending' })
     await store.asks({ ...asks, state: 'pending', owner: 'owner7' })
     await store.asks({ ...asks, state: 'approved', owner: 'owner7' })
+    await store.find({ ...who, words: ['some', 'words'], limit: 20 })
     await store.read(id)
     await store.locate({ ...who, clientId: 'c7' })
     await store.thread(id)
@@ -95,8 +99,12 @@ test('with 100,000 threads nothing of the contract reads a whole table', async (
   await listed.asks({ ...asks, owner: 'owner7' })
   plans.push(await plan(sql.read, ['t7', 0, 1000]), await plan(sql.work, [100, null]))
   plans.push(await plan(sql.nextAt, [null]), await plan(sql.renew, ['h1', 1000, null]))
+  const said = [...Object.values(who), [7, 8], 't7', null, null, null, 20]
+  plans.push(await plan(sql.said, said), await plan(sql.sweep, ['t7']))
+  plans.push(await plan(sql.behindOf, Object.values(who)))
   for (const each of plans) expect(each).not.toMatch(/Seq Scan on (?!given_up)/)
-  const [newest, pending, own, read, work] = plans
+  const [newest, pending, own, read, work, , , byKey] = plans
+  expect(byKey).toMatch(/Bitmap Index Scan on said_by_key/)
   const before = plans.length
   await listed.asks(inbox)
   await listed.asks({ ...inbox, cursor: cursorOf(['soonest', 500, 'a', 't1']) })

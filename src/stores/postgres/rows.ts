@@ -44,7 +44,8 @@ const askFields: readonly Column<AskRow>[] = [
 const list = (fields: readonly Column<never>[], of = '') =>
   [...fields.map(([, column]) => column), 'names'].map((column) => of + column).join(', ')
 
-export const threadList = list(threadFields)
+export const threadListOf = (of: string) => list(threadFields, of)
+export const threadList = threadListOf('')
 export const askList = list(askFields, 'a.')
 
 export const threadColumns = (row: Partial<ThreadRow>) => columnsOf(threadFields, row)

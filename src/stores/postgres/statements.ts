@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { sha256 } from '../../lib/canonical.ts'
-import { askList, threadList } from './rows.ts'
+import { askList, threadList, threadListOf } from './rows.ts'
 
 export type Statements = ReturnType<typeof statements>
 
@@ -46,6 +46,35 @@ export function statements(schema: string) {
       text: `SELECT ${threadList} FROM ${s}.threads
         WHERE $1::text IS NULL OR thread_id > $1 ORDER BY thread_id LIMIT 1000`,
     },
+    /** The newest texts of an owner that have all the keys, after a place if one is given, and their entries. */
+    said: {
+      text: `SELECT ${threadListOf('t.')}, s.seq, e.envelope, e.body
+        FROM ${s}.said s
+        JOIN ${s}.threads t ON t.thread_id = s.thread_id AND t.tenant = $1 AND t.owner = $2
+        JOIN ${s}.entries e ON e.thread_id = s.thread_id AND e.seq = s.seq
+        WHERE s.keys @> $3::integer[] AND ($4::text IS NULL OR s.thread_id <> $4)
+          AND ($5::bigint IS NULL OR (s.at, s.thread_id, s.seq) < ($5, $6::text COLLATE "C", $7))
+        ORDER BY s.at DESC, s.thread_id DESC, s.seq DESC LIMIT $8`,
+    },
+    /** Threads of an owner that are behind, and always one row with the owner's key. */
+    behindOf: prepared(`SELECT o.key, b.thread_id, b.after
+      FROM (SELECT ${s}.owner_key($1, $2) AS key) o LEFT JOIN LATERAL (
+        SELECT t.thread_id, coalesce(l.seq, 0) AS after FROM ${s}.threads t
+        LEFT JOIN ${s}.looked l ON l.thread_id = t.thread_id AND l.owner_key = o.key
+        WHERE t.tenant = $1 AND t.owner = $2 AND t.last_seq > coalesce(l.seq, 0) LIMIT 10
+      ) b ON true`),
+    sweep: {
+      text: `SELECT t.thread_id, t.last_seq, coalesce(l.seq, 0) AS after FROM ${s}.threads t
+        LEFT JOIN ${s}.looked l ON l.thread_id = t.thread_id
+          AND l.owner_key = ${s}.owner_key(t.tenant, t.owner)
+        WHERE $1::text IS NULL OR t.thread_id > $1 ORDER BY t.thread_id LIMIT 1000`,
+    },
+    unlooked: {
+      text: `SELECT seq, envelope,
+          CASE WHEN envelope->>'kind' = 'message.added' THEN body END AS body
+        FROM ${s}.entries WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
+    },
+    catchUp: { text: `SELECT ${s}.catch_up($1, $2, $3, $4)` },
     raiseFences: { text: `SELECT ${s}.raise_fences($1)` },
     locate: prepared(`SELECT thread_id, names FROM ${s}.threads
       WHERE tenant = $1 AND owner = $2 AND client_id = $3`),

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll } from 'vitest'
+import { findContract } from '../../../test/contracts/find.contract.ts'
 import { storeContract } from '../../../test/contracts/store.contract.ts'
 import { type Postgres, startPostgres } from '../../../test/support/postgres.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { postgresStore } from './store.ts'
 
 let server: Postgres
@@ -11,7 +13,7 @@ afterAll(() => server?.stop())
 
 let schemas = 0
 
-storeContract('postgres', async (clock) => {
+const open = async (clock?: Clock) => {
   const options = {
     url: server.url,
     schema: `s${++schemas}`,
@@ -28,4 +30,7 @@ storeContract('postgres', async (clock) => {
     },
     dispose: () => store.close(),
   }
-})
+}
+
+storeContract('postgres', open)
+findContract('postgres', open)

@@ -3,7 +3,9 @@ import { RuntimeError } from '../../core/errors.ts'
 import type { Archive, Store } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { archive } from './archive.ts'
+import { keepSweeping } from './catch-up.ts'
 import { Database, type DatabaseOptions, statementLimit } from './database.ts'
+import { find } from './find.ts'
 import { lists } from './lists.ts'
 import { migrate, migrateOn } from './migrate.ts'
 import { problemOf } from './problems.ts'
@@ -44,6 +46,8 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     }
   }
   await query(sql.forgetGivenUp, [])
+  const ended = new AbortController()
+  void keepSweeping(query, sql, ended.signal)
   const { threads, asks, askChanges } = lists({ query } as Database, sql)
 
   const store: Store = {
@@ -92,6 +96,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     threads,
     asks,
     askChanges,
+    find: (asked) => find(query, sql, asked),
 
     async claim(threadId, holder, ttl, force = false) {
       const values = [keyOf(threadId), keyOf(holder), Math.ceil(ttl), force, now()]
@@ -127,6 +132,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     },
 
     close() {
+      ended.abort()
       closing ??= writer.stop(5_000).then(() => database.close())
       return closing
     },
