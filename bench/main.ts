@@ -8,6 +8,7 @@ import { graphs } from './langgraph.ts'
 import { peer } from './peer.ts'
 import { postgres } from './postgres.ts'
 import { redis } from './redis.ts'
+import { search } from './search.ts'
 import { startup } from './startup.ts'
 import { steps50 } from './steps.ts'
 import { streams500 } from './streams.ts'
@@ -28,6 +29,7 @@ const topics = {
   inbox,
   langgraph: graphs,
   workflow: workflows,
+  search,
 }
 
 const asked = process.argv.slice(2)

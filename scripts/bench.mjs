@@ -10,7 +10,9 @@ await main(async () => {
   const asked = process.argv.slice(2)
   const wanted = (...topics) => asked.length === 0 || topics.some((one) => asked.includes(one))
   await ensureSystem([
-    ...(wanted('postgres', 'cluster') ? [{ command: 'initdb', package: 'postgresql' }] : []),
+    ...(wanted('postgres', 'cluster', 'search')
+      ? [{ command: 'initdb', package: 'postgresql' }]
+      : []),
     ...(wanted('redis', 'cluster') ? [{ command: 'redis-server', package: 'redis-server' }] : []),
   ])
   const args = ['--import', 'tsx', 'bench/main.ts', ...asked]

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { saying } from '../../test/contracts/find.contract.ts'
 import { askOf, creation, entry, rowOf } from '../../test/contracts/store.contract.ts'
 import { workshop } from '../../test/support/file-workshop.ts'
 import { type Postgres, startPostgres } from '../../test/support/postgres.ts'
@@ -289,10 +290,16 @@ describe.each(['postgres', 'files'])('prune on %s', (kind) => {
 })
 
 test('migrate says what it did', async () => {
-  const { run } = place()
+  const { run, open } = place()
   const first = await run(migrateDatabase)
-  const applied = ['001-journal', '002-inbox', '003-residues'].map((name) => `applied ${name}`)
-  expect(first.said).toEqual([...applied, expect.stringMatching(/is at version 3\.$/)])
+  const names = ['001-journal', '002-inbox', '003-residues', '004-said']
+  const applied = names.map((name) => `applied ${name}`)
+  expect(first.said).toEqual([...applied, expect.stringMatching(/is at version 4\.$/)])
+  expect((await run(migrateDatabase)).said).toHaveLength(1)
+  const store = await open()
+  await store.append('t', [creation('t'), saying('t', 'some words')], {})
+  await store.close()
+  expect((await run(migrateDatabase)).said[0]).toBe('What was said so far can be searched.')
   expect((await run(migrateDatabase)).said).toHaveLength(1)
   const { run: without } = place({ DATABASE_URL: '' })
   await expect(without(migrateDatabase)).rejects.toThrow(/DATABASE_URL is not set/)

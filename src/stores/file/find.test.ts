@@ -83,6 +83,16 @@ test('leaves no words of what is erased', async () => {
   expect(await find(await open(left), 'word')).toEqual(['another word'])
 })
 
+test('knows nothing of an erased chat when another has its id', async () => {
+  const { store } = await story()
+  await store.erase('t', {})
+  await create(store, 't')
+  await say(store, 't', 'another text')
+  await store.sync()
+  expect(await find(store, 'another')).toEqual(['another text'])
+  expect(await find(store, 'word')).toEqual([])
+})
+
 test('says so when it could not look at everything', async () => {
   const { path, store } = await story()
   await create(store, 'u')

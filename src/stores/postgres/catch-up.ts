@@ -16,8 +16,8 @@ export interface Behind extends Record<string, unknown> {
 const step = 500
 
 /**
- * Puts what was said into the index, which appends leave alone: that would cost them half their speed. Each
- * step is whole, so it may be stopped at any time and be done by several at once.
+ * Puts what was said into the index, which appends leave alone: they would pay for searches that may never
+ * come. Each step is whole, so it may be stopped at any time and be done by several at once.
  */
 export async function catchUp(query: Query, sql: Statements, behind: Behind): Promise<void> {
   const { thread_id: thread, after } = behind

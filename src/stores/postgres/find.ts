@@ -19,18 +19,18 @@ export async function find(query: Query, sql: Statements, asked: FindQuery): Pro
   const { key, cut } = await prepare(query, sql, owner)
   const keys = wanted.keys.map((each) => each ^ key)
   const except = asked.except === undefined ? null : keyOf(asked.except)
+  let place = after ? [after.at, keyOf(after.threadId), after.seq] : [null, null, null]
   const hits: Hit[] = []
   let looked = 0
   for (let size = limit + 1; looked < most.texts && hits.length <= limit; size = 500) {
     looked += size
-    const place = after ? [after.at, keyOf(after.threadId), after.seq] : [null, null, null]
-    const values = [...owner, keys, except, ...place, size]
-    const found = await query<Said>(sql.said, values)
-    for (const row of found) {
+    const found = await query<Said>(sql.said, [...owner, keys, except, ...place, size])
+    for (const { place_of, at, seq, envelope, body, ...row } of found) {
+      place = [at, place_of, seq]
+      if (envelope === null || body === null) continue
       const { threadId, clientId } = threadOf(row)
-      const entry = { ...row.envelope, seq: row.seq, body: unpack(row.body) }
-      after = { at: entry.at, threadId, seq: row.seq }
-      const hit = hitIn(entry, clientId, wanted)
+      after = { at, threadId, seq }
+      const hit = hitIn({ ...envelope, seq, body: unpack(body) }, clientId, wanted)
       if (hit) hits.push(hit)
     }
     if (found.length < size) return findingOf(hits, limit, cut)
@@ -53,4 +53,11 @@ async function prepare(query: Query, sql: Statements, owner: string[]) {
   }
 }
 
-type Said = Found & { seq: number; envelope: Omit<Entry, 'seq' | 'body'>; body: string }
+/** Without a thread of the owner there is no entry. */
+type Said = Found & {
+  place_of: string
+  at: number
+  seq: number
+  envelope: Omit<Entry, 'seq' | 'body'> | null
+  body: string | null
+}

@@ -46,15 +46,21 @@ export function statements(schema: string) {
       text: `SELECT ${threadList} FROM ${s}.threads
         WHERE $1::text IS NULL OR thread_id > $1 ORDER BY thread_id LIMIT 1000`,
     },
-    /** The newest texts of an owner that have all the keys, after a place if one is given, and their entries. */
+    /**
+     * The newest texts with all the keys, after a place if one is given, and their entries. First these and
+     * then whose they are: Postgres cannot know that there are few. What has the keys by chance has no thread.
+     */
     said: {
-      text: `SELECT ${threadListOf('t.')}, s.seq, e.envelope, e.body
-        FROM ${s}.said s
-        JOIN ${s}.threads t ON t.thread_id = s.thread_id AND t.tenant = $1 AND t.owner = $2
-        JOIN ${s}.entries e ON e.thread_id = s.thread_id AND e.seq = s.seq
-        WHERE s.keys @> $3::integer[] AND ($4::text IS NULL OR s.thread_id <> $4)
-          AND ($5::bigint IS NULL OR (s.at, s.thread_id, s.seq) < ($5, $6::text COLLATE "C", $7))
-        ORDER BY s.at DESC, s.thread_id DESC, s.seq DESC LIMIT $8`,
+      text: `SELECT s.thread_id AS place_of, s.seq, s.at, ${threadListOf('t.')}, e.envelope, e.body
+        FROM (
+          SELECT thread_id, seq, at FROM ${s}.said
+          WHERE keys @> $3::integer[] AND ($4::text IS NULL OR thread_id <> $4)
+            AND ($5::bigint IS NULL OR (at, thread_id, seq) < ($5, $6::text COLLATE "C", $7))
+          ORDER BY at DESC, thread_id DESC, seq DESC LIMIT $8
+        ) s
+        LEFT JOIN ${s}.threads t ON t.thread_id = s.thread_id AND t.tenant = $1 AND t.owner = $2
+        LEFT JOIN ${s}.entries e ON e.thread_id = t.thread_id AND e.seq = s.seq
+        ORDER BY s.at DESC, s.thread_id DESC, s.seq DESC`,
     },
     /** Threads of an owner that are behind, and always one row with the owner's key. */
     behindOf: prepared(`SELECT o.key, b.thread_id, b.after
