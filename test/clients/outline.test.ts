@@ -136,4 +136,5 @@ test('who watches a thread is told when it changes, and that it is gone', async 
   await server.request('DELETE', '/copilotkit/threads/t')
   await reading
   expect((await fetch(`${server.url}/copilotkit/threads/t/watch`)).status).toBe(404)
+  expect(await outline(server)).toBeNull()
 })

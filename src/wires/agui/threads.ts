@@ -91,7 +91,8 @@ export function threadRoutes(runtime: Runtime, heartbeats: Heartbeats): Route[] 
       query: anything,
       responses,
       async handle({ params: { threadId }, caller }) {
-        return json(outlineOf((await runtime.open(caller, threadId)).state))
+        const thread = await runtime.find(caller, threadId)
+        return json(thread ? outlineOf(thread.state) : null)
       },
     }),
     route({
