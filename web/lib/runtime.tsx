@@ -40,7 +40,6 @@ export function Runtime({
 }) {
   const [found, setFound] = useState<Found>({ status: 'looking' })
   const [attempt, setAttempt] = useState(0)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: `attempt` is the wish to look again
   useEffect(() => {
     const gone = new AbortController()
     void look(gone.signal, setFound)

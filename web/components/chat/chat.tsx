@@ -57,6 +57,5 @@ function useThreadAgent(
 function useListed({ outline }: ThreadView) {
   const { refresh } = useThreads()
   const { status, name } = outline ?? {}
-  // biome-ignore lint/correctness/useExhaustiveDependencies: these are what the list shows
   useEffect(refresh, [status, name, refresh])
 }

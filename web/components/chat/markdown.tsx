@@ -12,7 +12,6 @@ export function Markdown({ text, live }: { text: string; live: boolean }) {
   return (
     <div className="prose">
       {blocks.map((block, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: blocks only ever come after others
         <Block key={i} text={block} live={live && i === blocks.length - 1} />
       ))}
     </div>

@@ -17,7 +17,6 @@ export function useTurnWindow(count: number, scroller: RefObject<HTMLElement | n
     setFrom(Math.max(0, start - step))
   }, [scroller, start])
   // What comes in above must not push down what is read.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is for the turns that came with `start`
   useLayoutEffect(() => {
     const element = scroller.current
     if (!element || heightBefore.current === undefined) return

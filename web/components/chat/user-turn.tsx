@@ -84,7 +84,6 @@ function Images({ content }: { content: Content }) {
   return content.map((part, i) => {
     if (part.type !== 'image' || part.source.type !== 'data') return null
     const src = `data:${part.source.mimeType};base64,${part.source.value}`
-    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a message never change
     return <img key={i} src={src} alt={`Attached, number ${i}`} />
   })
 }

@@ -16,7 +16,6 @@ export function Shell({ children }: { children: ReactNode }) {
   const [open, setOpen] = useState(false)
   const drawer = useRef<HTMLDialogElement>(null)
   const place = usePathname()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whoever went somewhere is done with the list
   useEffect(() => setOpen(false), [place])
   useEffect(() => {
     if (open) drawer.current?.showModal()

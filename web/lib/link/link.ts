@@ -216,10 +216,16 @@ export class Link extends Store<LinkState> {
       const gone = outline === undefined && (had !== undefined || phase === 'gone')
       const stops = stopping && outline?.status === 'cancelling'
       this.set({ outline, phase: gone ? 'gone' : back, stopping: stops })
+      if (gone) this.#clear()
       return true
     } catch (problem) {
       return this.#lost(problem)
     }
+  }
+
+  #clear(): void {
+    this.set({ earlier: [] })
+    this.#agent.setMessages([])
   }
 
   #lost(problem?: unknown): false {
