@@ -11,6 +11,7 @@ export function useTurnWindow(count: number, scroller: RefObject<HTMLElement | n
   const start = Math.max(0, Math.min(from ?? count - step, count - 1))
   const end = Math.min(count, until ?? count)
   const heightBefore = useRef<number>(undefined)
+  const toTop = useRef(false)
 
   const more = useCallback(() => {
     heightBefore.current = scroller.current?.scrollHeight
@@ -19,6 +20,8 @@ export function useTurnWindow(count: number, scroller: RefObject<HTMLElement | n
   // What comes in above must not push down what is read.
   useLayoutEffect(() => {
     const element = scroller.current
+    if (element && toTop.current) element.scrollTop = 0
+    toTop.current = false
     if (!element || heightBefore.current === undefined) return
     const grown = element.scrollHeight - heightBefore.current
     heightBefore.current = undefined
@@ -26,10 +29,10 @@ export function useTurnWindow(count: number, scroller: RefObject<HTMLElement | n
   }, [start, scroller])
 
   const first = useCallback(() => {
+    toTop.current = true
     setFrom(0)
     setUntil(step * 2)
-    requestAnimationFrame(() => scroller.current?.scrollTo({ top: 0 }))
-  }, [scroller])
+  }, [])
   const latest = useCallback(() => {
     setFrom(undefined)
     setUntil(undefined)
