@@ -3,6 +3,7 @@ import { cluster } from './cluster.ts'
 import { deltas } from './deltas.ts'
 import { graphql } from './graphql.ts'
 import { held } from './held.ts'
+import { page } from './page.ts'
 import { peer } from './peer.ts'
 import { postgres } from './postgres.ts'
 import { redis } from './redis.ts'
@@ -22,6 +23,7 @@ const topics = {
   postgres,
   redis,
   cluster,
+  page,
 }
 
 const asked = process.argv.slice(2)

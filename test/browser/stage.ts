@@ -27,7 +27,10 @@ export interface Stage {
   close(): Promise<void>
 }
 
-export async function openStage(configFile = config): Promise<Stage> {
+export async function openStage(
+  configFile = config,
+  more: Record<string, string> = {},
+): Promise<Stage> {
   const directory = await temporaryDirectory()
   const stage = join(directory.path, 'stage')
   await mkdir(stage)
@@ -37,6 +40,7 @@ export async function openStage(configFile = config): Promise<Stage> {
     HANDRAIL_SPOOL: join(directory.path, 'spool'),
     HANDRAIL_DRAIN_MS: '0',
     BROWSER_STAGE: stage,
+    ...more,
   }
   let server: ServerProcess = await startServer(env)
   const { url } = server

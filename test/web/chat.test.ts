@@ -26,6 +26,8 @@ test('an answer is seen while it is made, and found again by a reload in mid-run
   await tab.say(`tell ${thread}`)
   await tab.shows(`user: tell ${thread}`, begun)
   await visible(tab.button('Stop'))
+  await visible(tab.page.getByRole('heading', { name: `tell ${thread}`, level: 1 }))
+  await visible(tab.page.getByText('Working…', { exact: true }))
   await tab.page.reload()
   await tab.shows(`user: tell ${thread}`, begun)
   await visible(tab.button('Stop'))

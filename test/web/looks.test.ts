@@ -63,3 +63,22 @@ test('with the keyboard alone: skip, write, send, open a tool, stop', async () =
   await tab.idle()
   await visible(tab.page.getByText('Stopped. What was said is kept.'))
 })
+
+test('what is read does not jump while an answer is written', async () => {
+  const { open } = scene.visit()
+  const tab = await open({})
+  await tab.say('answer one')
+  await tab.idle()
+  await tab.page.evaluate(`
+    window.shifted = 0
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value
+    }).observe({ type: 'layout-shift' })
+  `)
+  await tab.button('Copy the answer').hover() // the pointer over what could move
+  await tab.say('Be slow')
+  await tab.idle()
+  const shifted = (await tab.page.evaluate('window.shifted')) as number
+  console.log(`layout shift while an answer is written: ${shifted.toFixed(4)}`)
+  expect(shifted).toBeLessThan(0.02)
+})

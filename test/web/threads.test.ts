@@ -96,3 +96,16 @@ test('a chat that is deleted elsewhere is said to be', async () => {
   await expect.poll(tab.phase, { timeout: 10_000 }).toBe('gone')
   await visible(tab.page.getByText('This chat was deleted'))
 })
+
+test('an id may be anything that an address can hold', async () => {
+  const id = `a/b c%25 ü ${randomUUID()}`
+  const path = `/t/${encodeURIComponent(id)}`
+  const tab = await scene.visit().open(undefined, path)
+  await tab.say('answer odd')
+  await tab.idle()
+  expect(await scene.stage.threads()).toContain(id)
+  await tab.reload()
+  await tab.shows('user: answer odd', 'assistant: Answer odd.')
+  const row = tab.page.locator('.thread[data-current]')
+  await visible(row.getByText('answer odd'))
+})

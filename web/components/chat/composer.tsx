@@ -46,6 +46,7 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
     setText('')
     setImages([])
     setWarning(undefined)
+    input.current?.focus()
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -135,7 +136,10 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
               type="button"
               className="button stop"
               disabled={stopping}
-              onClick={() => link?.stop()}
+              onClick={() => {
+                void link?.stop()
+                input.current?.focus() // this button goes away
+              }}
             >
               <Icon name="stop" /> {stopping ? 'Stopping…' : 'Stop'}
             </button>

@@ -47,6 +47,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
           {!live && detail && (
             <Ending threadId={threadId} detail={detail} view={view} last={last} />
           )}
+          {live && words !== '' && <div className="turn-tools" />}
           {!live && words !== '' && (
             <div className="turn-tools" data-last={last || undefined}>
               <CopyButton text={words} label="Copy the answer" />

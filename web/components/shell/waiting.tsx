@@ -2,7 +2,7 @@
 
 import { type FormEvent, useState } from 'react'
 import type { ApiError } from '../../lib/api.ts'
-import { writeKey } from '../../lib/key.ts'
+import { readKey, writeKey } from '../../lib/key.ts'
 import { wordsFor } from '../../lib/words.ts'
 
 /** Before the runtime is found: it is being looked for, it is away, or it wants to know who asks. */
@@ -31,6 +31,7 @@ export function Waiting({ error, again }: { error: ApiError | undefined; again: 
 
 function SignIn({ again }: { again: () => void }) {
   const [key, setKey] = useState('')
+  const refused = readKey() !== null
   const submit = (event: FormEvent) => {
     event.preventDefault()
     writeKey(key.trim())
@@ -40,6 +41,7 @@ function SignIn({ again }: { again: () => void }) {
     <main className="page-note">
       <h1>Sign in</h1>
       <p>This server wants an API key. It is kept in this tab only.</p>
+      {refused && <p role="alert">The server does not know this key. Try another.</p>}
       <form className="sign-in" onSubmit={submit}>
         <label htmlFor="key">API key</label>
         <input

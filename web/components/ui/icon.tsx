@@ -3,7 +3,7 @@ const paths = {
   menu: 'M4 7h16M4 12h16M4 17h16',
   close: 'M6 6l12 12M18 6L6 18',
   send: 'M12 19V5M6 11l6-6 6 6',
-  stop: 'M8 8h8v8H8z',
+  stop: 'M7 7h10v10H7z',
   image: 'M4 5h16v14H4zM4 16l4.500-4.500 4 4 2.500-2.500 5 5M15.500 9.500h.01',
   copy: 'M9 9h10v10H9zM5 15V5h10',
   check: 'M5 12.500l4.500 4.500L19 7.500',

@@ -42,7 +42,7 @@ export class Link extends Store<LinkState> {
     this.#agent = agent as HttpAgent
     this.#agentId = agentId
     this.#threadId = threadId
-    this.#streams = new Streams(this.#agent, this)
+    this.#streams = new Streams(this.#agent, this, () => void this.#peek())
   }
 
   /** Follows the thread until the returned function is called. */
@@ -221,6 +221,12 @@ export class Link extends Store<LinkState> {
     } catch (problem) {
       return this.#lost(problem)
     }
+  }
+
+  /** The name of a new thread, and what else there is to know while it works; later will do as well. */
+  async #peek(): Promise<void> {
+    const outline = await getOutline(this.#threadId).catch(() => null)
+    if (outline && this.get().saying) this.set({ outline })
   }
 
   #clear(): void {

@@ -19,9 +19,13 @@ export class Streams {
   /** Messages that the server may not have: nothing was heard of it since they were sent. */
   readonly #fresh = new Set<string>()
 
-  constructor(agent: HttpAgent, store: Store<LinkState>) {
+  readonly #taken: () => void
+
+  /** `taken` is called when the server has what was said. */
+  constructor(agent: HttpAgent, store: Store<LinkState>, taken: () => void) {
     this.#agent = agent
     this.#store = store
+    this.#taken = taken
   }
 
   open(): () => void {
@@ -36,7 +40,10 @@ export class Streams {
       },
       onTextMessageStartEvent: () => store.set({ retry: undefined }),
       onCustomEvent: ({ event }) => store.set(told(store.get(), event.name, event.value)),
-      onRunStartedEvent: () => this.#fresh.clear(),
+      onRunStartedEvent: () => {
+        if (this.#fresh.size > 0) this.#taken()
+        this.#fresh.clear()
+      },
       onRunFinishedEvent: () => this.#end(),
       onRunErrorEvent: ({ event }) =>
         this.#end(new ApiError(200, event.code ?? 'run_error', event.message)),
