@@ -1,6 +1,6 @@
 import { openBrowser } from '../test/browser/browser.ts'
 import { startPage } from '../test/web/page-server.ts'
-import { handrail, kb, median, ms, quantile, table, withDirectory } from './support.ts'
+import { handrail, kb, median, ms, quantile, sleep, table, withDirectory } from './support.ts'
 
 const rounds = 20
 
@@ -23,7 +23,7 @@ export async function page(): Promise<void> {
           .getByRole('textbox', { name: 'Your message', exact: true })
           .fill(`count to ${n + 5}`)
         await tab.keyboard.press('Enter')
-        await tab.waitForFunction(`window.painted.length === ${n + 1}`)
+        while (Number(await tab.evaluate('window.painted.length')) <= n) await sleep(5)
         await tab.getByRole('button', { name: 'Send', exact: true }).waitFor()
       }
       const times = (await tab.evaluate('window.painted')) as number[]

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { theatre, visible } from './theatre.ts'
 
-const scene = theatre({ HANDRAIL_API_KEYS: 'ann-key=ann,bob-key=bob' })
+const scene = theatre({ HANDRAIL_API_KEYS: 'ann-has-this-long-key=ann,bob-has-this-long-key=bob' })
 
 test('a server that wants keys: the page asks, and each person sees their own chats', async () => {
   const { open } = scene.visit()
@@ -15,7 +15,7 @@ test('a server that wants keys: the page asks, and each person sees their own ch
   await tab.looksRight('sign-in')
   await signIn('wrong')
   await visible(tab.page.getByText(/does not know this key/))
-  await signIn('ann-key')
+  await signIn('ann-has-this-long-key')
   await tab.live()
   await tab.say('answer ann')
   await tab.idle()
@@ -26,7 +26,7 @@ test('a server that wants keys: the page asks, and each person sees their own ch
   const address = new URL(tab.page.url()).pathname
   const other = await open({}, address)
   other.expectTrouble()
-  await other.page.getByLabel('API key').fill('bob-key')
+  await other.page.getByLabel('API key').fill('bob-has-this-long-key')
   await other.button('Sign in').click()
   await other.live()
   await visible(other.page.getByText('Your chats will be listed here.'))
