@@ -152,6 +152,17 @@ test('a turn that fails says why in words, and can be tried again', async () => 
   await tab.shows('user: Fail', 'user: answer anyway', 'assistant: Answer anyway.')
 })
 
+test('a model that is asked again is said to be, with the time until then', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`flaky ${thread}`)
+  await tab.shows(`user: flaky ${thread}`) // at once, whatever the answer does
+  await visible(tab.page.getByText(/The line is down\. Trying again in \d s/))
+  await tab.screenshot('retry')
+  await tab.shows(`user: flaky ${thread}`, 'assistant: Now it works.')
+  await tab.idle()
+})
+
 test('a message to a chat that works waits in line, or takes the place of what runs', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { defineConfig, defineTool, demoModel, toolLoop } from '../../dist/index.js'
+import { defineConfig, defineTool, demoModel, RuntimeError, toolLoop } from '../../dist/index.js'
 import { systemClock } from '../../dist/lib/clock.js'
 
 const { BROWSER_STAGE = '' } = process.env
@@ -52,6 +52,9 @@ console.log("answer", answer)
 ![a picture elsewhere](https://example.com/picture.png)
 `
 
+/** Requests that have failed once, and will not again. */
+const failed = new Set()
+
 const demo = demoModel({ clock: systemClock, delay: 2, slow: 60 })
 
 const model = {
@@ -69,6 +72,13 @@ const model = {
       yield { type: 'text', text: 'Once upon a time' }
       await gate(rest[0], signal)
       return yield { type: 'text', text: ' there was a handrail.' }
+    }
+    if (word === 'flaky') {
+      if (!failed.has(rest[0])) {
+        failed.add(rest[0])
+        throw new RuntimeError('network', 'The line is down.', { retryAfter: 3 })
+      }
+      return yield { type: 'text', text: 'Now it works.' }
     }
     if (word === 'answer') return yield { type: 'text', text: `Answer ${rest.join(' ')}.` }
     if (word === 'show') return yield { type: 'text', text: markdown }

@@ -14,6 +14,7 @@ test('a server killed under an open page: the page says so, comes back by itself
   await scene.stage.kill()
   await expect.poll(tab.phase, { timeout: 10_000 }).toBe('reconnecting')
   await tab.hears(/The connection is lost/)
+  await visible(tab.page.getByText('The connection is lost. Trying again…'))
   await tab.looksRight('server-gone')
   await tab.shows(`user: tell ${thread}`, begun) // what was seen stays to be seen
   await scene.stage.start()

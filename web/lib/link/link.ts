@@ -119,7 +119,8 @@ export class Link extends Store<LinkState> {
       const { content, branchFrom, whenBusy } = job.say
       fresh = crypto.randomUUID()
       if (branchFrom !== undefined) this.#cut(branchFrom, 0)
-      agent.addMessage({ id: fresh, role: 'user', content } as Message)
+      // A new list, not a longer one: components know lists by their identity.
+      agent.setMessages([...agent.messages, { id: fresh, role: 'user', content } as Message])
       if (branchFrom !== undefined) handrail.branchFrom = branchFrom
       if (whenBusy !== undefined) handrail.whenBusy = whenBusy
     } else this.#cut(job.again, 1)
