@@ -76,6 +76,7 @@ test('a second tab shows what the first one does, while it is done', async () =>
     ...[`user: tell ${thread}`, begun],
   )
   await visible(second.button('Stop'))
+  await second.live() // it is told everything as it happens
   scene.stage.open(thread)
   for (const tab of [first, second]) {
     await expect.poll(tab.transcript).toContain(whole)

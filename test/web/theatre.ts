@@ -98,7 +98,6 @@ async function openTab(page: Page, address: string, known: boolean) {
       await expect.poll(tab.transcript, patience).toEqual(expected)
     },
     /** What is told to people who listen to the page. */
-    heard: () => page.getByRole('status').filter({ hasText: /./ }).last().textContent(),
     async hears(sentence: string | RegExp) {
       await expect
         .poll(async () => (await page.getByRole('status').allTextContents()).join(' '), patience)

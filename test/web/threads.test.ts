@@ -92,6 +92,7 @@ test('the list hears of what others do, and says where somebody is needed', asyn
 test('a chat that is deleted elsewhere is said to be', async () => {
   const [id] = await held('answer gone')
   const tab = await scene.visit().open(undefined, `/t/${id}`)
+  tab.expectTrouble() // the page may ask once more for what is gone
   await fetch(`${scene.stage.url}/copilotkit/threads/${id}`, { method: 'DELETE' })
   await expect.poll(tab.phase, { timeout: 10_000 }).toBe('gone')
   await visible(tab.page.getByText('This chat was deleted'))

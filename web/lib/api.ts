@@ -65,14 +65,13 @@ export interface ThreadPage {
 }
 
 export function listThreads(
-  query: { search?: string; archived?: boolean; cursor?: string; limit?: number },
+  query: { search?: string; archived?: boolean; limit?: number },
   signal?: AbortSignal,
 ): Promise<ThreadPage> {
-  const { search, archived, cursor, limit = 50 } = query
+  const { search, archived, limit = 50 } = query
   const params = new URLSearchParams({ limit: String(limit) })
   if (search) params.set('search', search)
   if (archived) params.set('includeArchived', 'true')
-  if (cursor) params.set('cursor', cursor)
   return json<ThreadPage>(`/threads?${params}`, signal ? { signal } : {})
 }
 

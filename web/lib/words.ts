@@ -48,8 +48,3 @@ export function ago(iso: string, now: number): string {
     ? at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
     : at.toLocaleDateString([], { day: 'numeric', month: 'short' })
 }
-
-export function bytes(size: number): string {
-  if (size < 1_000_000) return `${Math.max(1, Math.round(size / 1_000))} kB`
-  return `${(size / 1_000_000).toFixed(1)} MB`
-}

@@ -74,7 +74,10 @@ export class Link extends Store<LinkState> {
   async stop(): Promise<void> {
     this.set({ stopping: true, problem: undefined })
     try {
-      await stopThread(this.#agentId, this.#threadId)
+      const { stopped } = await stopThread(this.#agentId, this.#threadId)
+      if (stopped) return
+      this.set({ stopping: false }) // it has ended in the meantime
+      if (!this.get().saying) this.refresh()
     } catch (problem) {
       this.set({ stopping: false })
       this.#tell(problem)

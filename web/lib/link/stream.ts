@@ -35,7 +35,7 @@ export class Streams {
       // The server's list holds as it is; CopilotKit would merge it with what it has.
       onMessagesSnapshotEvent: ({ event }) => {
         const { earlier, held } = parted(event.messages as Message[])
-        store.set({ earlier })
+        store.set({ earlier, phase: 'live' }) // from here on all of it is told as it happens
         return { messages: held, stopPropagation: true }
       },
       onTextMessageStartEvent: () => store.set({ retry: undefined }),
