@@ -1,0 +1,105 @@
+'use client'
+
+import { memo } from 'react'
+import { retryRun } from '../../lib/api.ts'
+import type { Turn } from '../../lib/shapes.ts'
+import type { ThreadView } from '../../lib/use-link.ts'
+import { wordsFor } from '../../lib/words.ts'
+import { Question } from '../asks/question.tsx'
+import { CopyButton } from '../ui/copy-button.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { Answer } from './answer.tsx'
+import { type ShownTurn, sameTurn, wordsOf } from './turns.ts'
+import { UserTurn } from './user-turn.tsx'
+import { Working } from './working.tsx'
+
+interface TurnProps {
+  threadId: string
+  turn: ShownTurn
+  view: ThreadView
+  /** What the server tells of the turn besides its messages, if it has something to tell. */
+  detail: Turn | undefined
+  last: boolean
+  running: boolean
+}
+
+/** What was said, what came of it, and how it ended. */
+export const TurnView = memo(function TurnView(props: TurnProps) {
+  const { threadId, turn, view, detail, last, running } = props
+  const { link } = view
+  const live = last && running
+  const words = wordsOf(turn)
+  return (
+    <div className="turn">
+      {turn.user && (
+        <UserTurn
+          threadId={threadId}
+          message={turn.user}
+          detail={detail}
+          link={link}
+          locked={running || view.outline?.status === 'waiting'}
+        />
+      )}
+      {(turn.parts.length > 0 || last) && (
+        <article className="answer" aria-label="Answer" aria-busy={live}>
+          <Answer turn={turn} view={view} live={live} />
+          {live && <Working turn={turn} view={view} />}
+          {!live && detail && (
+            <Ending threadId={threadId} detail={detail} view={view} last={last} />
+          )}
+          {live && words !== '' && <div className="turn-tools" />}
+          {!live && words !== '' && (
+            <div className="turn-tools" data-last={last || undefined}>
+              <CopyButton text={words} label="Copy the answer" />
+              {turn.user && (
+                <button
+                  type="button"
+                  className="icon-button"
+                  aria-label="Ask again for another answer"
+                  title="Ask again for another answer"
+                  disabled={running || view.outline?.status === 'waiting'}
+                  onClick={() => turn.user && link?.again(turn.user.id)}
+                >
+                  <Icon name="again" />
+                </button>
+              )}
+            </div>
+          )}
+        </article>
+      )}
+    </div>
+  )
+}, same)
+
+/** Old turns look the same whatever happens to the last one. */
+function same(a: TurnProps, b: TurnProps): boolean {
+  if (a.last || b.last || a.running !== b.running || a.view.link !== b.view.link) return false
+  if (a.view.outline !== b.view.outline) return false
+  return sameTurn(a.turn, b.turn)
+}
+
+function Ending(props: { threadId: string; detail: Turn; view: ThreadView; last: boolean }) {
+  const { threadId, detail, view, last } = props
+  const { status, error, runId } = detail
+  if (status === 'cancelled') return <p className="ending">Stopped. What was said is kept.</p>
+  if (status === 'waiting' && last)
+    return view.outline?.asks.map((ask) => (
+      <Question key={ask.id} threadId={threadId} ask={ask} link={view.link} />
+    ))
+  if (status !== 'failed' || !error) return null
+  const again = async () => {
+    await retryRun(threadId, runId).catch(() => {})
+    view.link?.refresh()
+  }
+  return (
+    <div className="ending failed">
+      <Icon name="alert" />
+      <p>{wordsFor(error)}</p>
+      {last && (
+        <button type="button" className="button" onClick={again}>
+          Try again
+        </button>
+      )}
+    </div>
+  )
+}

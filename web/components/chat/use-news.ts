@@ -1,0 +1,36 @@
+'use client'
+
+import { useEffect, useRef } from 'react'
+import { isRunning } from '../../lib/link/state.ts'
+import type { ThreadView } from '../../lib/use-link.ts'
+import { wordsFor } from '../../lib/words.ts'
+import { useAnnounce } from '../shell/announcer.tsx'
+
+/** Says in whole sentences what has come of things: who does not see the page hears it once. */
+export function useNews(view: ThreadView): void {
+  const announce = useAnnounce()
+  const running = isRunning(view)
+  const { phase, outline, stopping, problem } = view
+  const was = useRef({ running, phase })
+  useEffect(() => {
+    const before = was.current
+    was.current = { running, phase }
+    if (before.phase !== phase) {
+      if (phase === 'reconnecting') announce('The connection is lost. Trying again.')
+      if (phase === 'live' && before.phase !== 'loading') announce('Connected again.')
+    }
+    if (!before.running || running || phase !== 'live') return
+    const last = outline?.turns.at(-1)
+    if (outline?.status === 'waiting')
+      announce(`Needs your decision: ${outline.asks[0]?.title ?? ''}`)
+    else if (last?.status === 'cancelled') announce('Stopped.')
+    else if (last?.error) announce(`The answer failed. ${wordsFor(last.error)}`)
+    else announce('Answer finished.')
+  }, [running, phase, outline, announce])
+  useEffect(() => {
+    if (stopping) announce('Stopping.')
+  }, [stopping, announce])
+  useEffect(() => {
+    if (problem) announce(wordsFor(problem.error))
+  }, [problem, announce])
+}

@@ -1,0 +1,75 @@
+'use client'
+
+import Link from 'next/link'
+import { usePathname } from 'next/navigation'
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react'
+import { ThreadList } from '../threads/thread-list.tsx'
+import { Icon, Mark } from '../ui/icon.tsx'
+
+const DrawerContext = createContext<() => void>(() => {})
+
+/** Opens the list of chats where there is no room for it beside the chat. */
+export const useDrawer = () => useContext(DrawerContext)
+
+/** Chats on the left, what is looked at beside them. On a phone the list is a drawer. */
+export function Shell({ children }: { children: ReactNode }) {
+  const [open, setOpen] = useState(false)
+  const drawer = useRef<HTMLDialogElement>(null)
+  const place = usePathname()
+  useEffect(() => setOpen(false), [place])
+  useEffect(() => {
+    if (open) drawer.current?.showModal()
+    else drawer.current?.close()
+  }, [open])
+  return (
+    <DrawerContext.Provider value={() => setOpen(true)}>
+      <a className="skip" href="#main">
+        Skip to the chat
+      </a>
+      <div className="shell">
+        <aside className="side" aria-label="Chats">
+          <Side />
+        </aside>
+        <dialog
+          ref={drawer}
+          className="drawer"
+          aria-label="Chats"
+          onClose={() => setOpen(false)}
+          onClick={(event) => event.target === drawer.current && setOpen(false)}
+          onKeyDown={(event) => event.key === 'Escape' && setOpen(false)}
+        >
+          {open && (
+            <div className="side">
+              <button
+                type="button"
+                className="icon-button close"
+                aria-label="Close the list"
+                onClick={() => setOpen(false)}
+              >
+                <Icon name="close" />
+              </button>
+              <Side />
+            </div>
+          )}
+        </dialog>
+        <main id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+    </DrawerContext.Provider>
+  )
+}
+
+function Side() {
+  return (
+    <>
+      <p className="brand">
+        <Mark /> Handrail
+      </p>
+      <Link className="button new-chat" href="/">
+        <Icon name="plus" /> New chat
+      </Link>
+      <ThreadList />
+    </>
+  )
+}
