@@ -7,6 +7,8 @@ import '../styles/threads.css'
 import '../styles/chat.css'
 import '../styles/messages.css'
 import '../styles/composer.css'
+import '../styles/asks.css'
+import '../styles/governor.css'
 import '../styles/motion.css'
 import { App } from '../components/shell/app.tsx'
 

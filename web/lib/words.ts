@@ -48,3 +48,26 @@ export function ago(iso: string, now: number): string {
     ? at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
     : at.toLocaleDateString([], { day: 'numeric', month: 'short' })
 }
+
+/** 12 s, 4 min 10 s, 3 h 5 min, 2 days. */
+export function until(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 10) return `${minutes} min ${seconds % 60} s`
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`
+}
+
+/** 14:03, or 3 May 14:03 on another day. */
+export function moment(at: number | string, now = Date.now()): string {
+  const date = new Date(at)
+  const time = date.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+  if (new Date(now).toDateString() === date.toDateString()) return time
+  return `${date.toLocaleDateString([], { day: 'numeric', month: 'short' })} ${time}`
+}
+
+/** At most so many characters, and a sign where something is left out. */
+export const brief = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text

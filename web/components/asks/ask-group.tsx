@@ -1,0 +1,33 @@
+'use client'
+
+import type { Link } from '../../lib/link/link.ts'
+import type { Outline } from '../../lib/shapes.ts'
+import { AskCard } from './ask-card.tsx'
+
+/** All that one step of the run waits for. What is decided of it stays decided while the rest is open. */
+export function AskGroup({ outline, link }: { outline: Outline; link: Link | undefined }) {
+  const { asks, decided } = outline
+  const cards = asks.filter(({ kind }) => kind !== 'budget' && kind !== 'client_tool')
+  const steps = new Set(cards.map(({ step }) => step))
+  const done = decided.filter(({ step, kind }) => steps.has(step) && kind !== 'budget').length
+  const all = done + cards.length
+  return (
+    <div className="ask-group">
+      {all > 1 && cards.length > 0 && (
+        <p className="progress">
+          <progress value={done} max={all} aria-label="Decided" /> {done} of {all} decided. It goes
+          on when all are.
+        </p>
+      )}
+      {cards.map(({ id, title, audience }) => (
+        <AskCard
+          key={id}
+          id={id}
+          title={title}
+          audience={audience}
+          onDecided={() => link?.refresh()}
+        />
+      ))}
+    </div>
+  )
+}
