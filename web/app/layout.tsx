@@ -9,6 +9,7 @@ import '../styles/messages.css'
 import '../styles/composer.css'
 import '../styles/asks.css'
 import '../styles/governor.css'
+import '../styles/inbox.css'
 import '../styles/motion.css'
 import { App } from '../components/shell/app.tsx'
 
