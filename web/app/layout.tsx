@@ -10,6 +10,7 @@ import '../styles/composer.css'
 import '../styles/asks.css'
 import '../styles/governor.css'
 import '../styles/inbox.css'
+import '../styles/inspector.css'
 import '../styles/motion.css'
 import { App } from '../components/shell/app.tsx'
 

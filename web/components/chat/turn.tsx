@@ -1,5 +1,6 @@
 'use client'
 
+import Link from 'next/link'
 import { memo } from 'react'
 import { retryRun } from '../../lib/api.ts'
 import type { Turn } from '../../lib/shapes.ts'
@@ -71,6 +72,17 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
                 >
                   <Icon name="again" />
                 </button>
+              )}
+              {detail && (
+                <Link
+                  className="icon-button"
+                  aria-label="Look into this run, step by step"
+                  title="Look into this run, step by step"
+                  href={`/t/${encodeURIComponent(threadId)}/runs/${encodeURIComponent(detail.runId)}`}
+                  prefetch={false}
+                >
+                  <Icon name="search" />
+                </Link>
               )}
             </div>
           )}
