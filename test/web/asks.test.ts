@@ -114,7 +114,10 @@ test('several cards: decisions are kept, here and elsewhere, live and after a re
   const { thread, open: visit } = scene.visit()
   const tab = await visit()
   await tab.say(`share a-${thread} b-${thread} c-${thread}`)
-  await visible(tab.page.getByText('0 of 3 decided'))
+  const progress = tab.page.getByText('0 of 3 decided')
+  await visible(progress)
+  const top = async () => (await progress.boundingBox())?.y ?? -1
+  await expect.poll(top).toBeGreaterThan(0) // what does not fit is shown from its beginning
   await tab.button(/^Pay 5 to .a-/).click()
   await visible(tab.page.getByText('1 of 3 decided'))
   await tab.reload()

@@ -32,7 +32,7 @@ test('the prompt says what was done and what comes next, is there after a reload
   await tab.button('2 more calls').click()
   await tab.ends('All steps are made.')
   await tab.idle()
-  await visible(tab.page.locator('.settled').getByText(/Answered by local/))
+  await visible(tab.page.locator('.settled').getByText(/The budget was set by local/))
   await uses(tab, '2 / 2 calls')
   await tab.looksRight('budget-continued')
 })

@@ -76,7 +76,7 @@ test('questions of all chats come as they are asked, and are decided with the ke
 test('a high risk has to be confirmed, and r rejects with a reason', async () => {
   const disk = randomUUID().slice(0, 8)
   const chat = await asked(`wipe ${disk}`)
-  const [id] = await open(chat)
+  const [id = ''] = await open(chat)
   const tab = await inbox('ann', { colorScheme: 'dark' }, `/inbox?ask=${id}`)
   await visible(row(tab, disk).locator('.approve:enabled'))
   await visible(row(tab, disk).getByText('High risk'))
@@ -85,6 +85,11 @@ test('a high risk has to be confirmed, and r rejects with a reason', async () =>
   expect(await open(chat)).toEqual([id])
   await tab.looksRight('dark-inbox-confirm')
   await tab.button('Not now').click()
+  await row(tab, disk).getByRole('link', { name: /^Chat/ }).click()
+  const focused = 'document.activeElement?.closest(".ask-card")?.id'
+  await expect.poll(() => tab.page.evaluate(focused)).toBe(id) // a link to the very question
+  await tab.page.goBack()
+  await visible(row(tab, disk).locator('.reject:enabled'))
   await press(tab, 'r')
   await tab.page.getByLabel(/^Why\?/).fill('It is the last copy')
   await tab.button('Reject').click()

@@ -1,7 +1,7 @@
 'use client'
 
 import { useEffect, useState } from 'react'
-import type { AtTimeout } from '../../lib/shapes.ts'
+import type { AskKind, AtTimeout } from '../../lib/shapes.ts'
 import { until } from '../../lib/words.ts'
 import { Icon } from '../ui/icon.tsx'
 
@@ -11,15 +11,21 @@ const then: Record<AtTimeout, string> = {
   stop: 'the run is stopped',
 }
 
+/** What a rejection means where there is nothing to reject. */
+const unanswered: Partial<Record<AskKind, string>> = {
+  in_doubt: 'it is skipped',
+  input: 'it goes on without an answer',
+}
+
 /** How long there is to decide, and what happens then. Not read aloud: it changes all the time. */
-export function Countdown({ deadline, atTimeout }: { deadline: string; atTimeout: AtTimeout }) {
+export function Countdown(props: { kind: AskKind; deadline: string; atTimeout: AtTimeout }) {
+  const { kind, deadline, atTimeout } = props
   const left = useLeft(Date.parse(deadline))
+  const next = atTimeout === 'reject' ? (unanswered[kind] ?? then.reject) : then[atTimeout]
   return (
     <p className="countdown" data-soon={left < 60_000 || undefined}>
       <Icon name="clock" />
-      {left > 0
-        ? `${until(left)} left, then ${then[atTimeout]}.`
-        : `The time is over: ${then[atTimeout]}.`}
+      {left > 0 ? `${until(left)} left, then ${next}.` : `The time is over: ${next}.`}
     </p>
   )
 }

@@ -8,7 +8,7 @@ const risks = { low: 'Low risk', medium: 'Medium risk', high: 'High risk' }
 /** What there is to judge by. All of it was made by the server from the real arguments, but the model's words. */
 export function Facts({ approval }: { approval: WholeApproval }) {
   const { card, input, owner, chat_id } = approval
-  const { target, risk, preview, said, tool, server, agent } = card
+  const { target, risk, preview, said, tool, server, agent, evidence } = card
   return (
     <>
       <dl className="facts">
@@ -18,6 +18,7 @@ export function Facts({ approval }: { approval: WholeApproval }) {
         )}
         {agent !== undefined && <Fact name="Agent" value={agent} />}
         {chat_id === undefined && <Fact name="Chat of" value={owner} />}
+        {evidence !== undefined && <Fact name="Known" value={JSON.stringify(evidence)} mono />}
         {risk && (
           <div>
             <dt>Risk</dt>

@@ -53,6 +53,8 @@ const outcomes: Record<Outcome, string> = {
 function wordsOf({ kind, by, outcome, remember }: Decided, face: Face): string {
   const who = nameOf(by)
   if (outcome) return `${outcomes[outcome]} ${who}`
+  if (kind === 'budget' && face === 'answered') return `The budget was set by ${who}`
+  if (kind === 'budget' && face === 'rejected') return `Stopped by ${who}`
   const more = remember ? ` (and what follows, for ${scopeWords(remember)})` : ''
   switch (face) {
     case 'approved':

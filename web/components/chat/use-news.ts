@@ -21,12 +21,19 @@ export function useNews(view: ThreadView): void {
     }
     if (!before.running || running || phase !== 'live') return
     const last = outline?.turns.at(-1)
-    if (outline?.status === 'waiting')
-      announce(`Needs your decision: ${outline.asks[0]?.title ?? ''}`)
-    else if (last?.status === 'cancelled') announce('Stopped.')
+    if (outline?.status === 'waiting') return // what is asked is told as it comes
+    if (last?.status === 'cancelled') announce('Stopped.')
     else if (last?.error) announce(`The answer failed. ${wordsFor(last.error)}`)
     else announce('Answer finished.')
   }, [running, phase, outline, announce])
+  const asks = outline?.asks
+  const told = useRef(new Set<string>())
+  useEffect(() => {
+    const fresh = asks?.filter(({ id }) => !told.current.has(id)) ?? []
+    for (const { id } of fresh) told.current.add(id)
+    const more = fresh.length > 1 ? ` And ${fresh.length - 1} more.` : ''
+    if (fresh[0]) announce(`Needs your decision: ${fresh[0].title}${more}`)
+  }, [asks, announce])
   useEffect(() => {
     if (stopping) announce('Stopping.')
   }, [stopping, announce])

@@ -36,8 +36,15 @@ export function Inspector({ threadId, runId }: { threadId: string; runId: string
           <Icon name="menu" />
         </button>
         <h1>Run, step by step</h1>
-        <button type="button" className="button plain" disabled={loading} onClick={readOn}>
-          <Icon name="again" /> {more ? 'Read on' : 'Look again'}
+        <button
+          type="button"
+          className="icon-button"
+          aria-label={more ? 'Read on' : 'Look again'}
+          title={more ? 'Read on' : 'Look again'}
+          disabled={loading}
+          onClick={readOn}
+        >
+          <Icon name="again" />
         </button>
         <Link className="button" href={`/t/${encodeURIComponent(threadId)}`} prefetch={false}>
           To the chat
