@@ -87,7 +87,7 @@ test('a high risk has to be confirmed, and r rejects with a reason', async () =>
   await tab.button('Not now').click()
   await row(tab, disk).getByRole('link', { name: /^Chat/ }).click()
   const focused = 'document.activeElement?.closest(".ask-card")?.id'
-  await expect.poll(() => tab.page.evaluate(focused)).toBe(id) // a link to the very question
+  await expect.poll(() => tab.page.evaluate(focused), { timeout: 20_000 }).toBe(id) // a link to the very question
   await tab.page.goBack()
   await visible(row(tab, disk).locator('.reject:enabled'))
   await press(tab, 'r')

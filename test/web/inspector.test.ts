@@ -21,8 +21,8 @@ test('a run is looked into: entries, durations, tokens, and where it stood at an
   expect(await tab.page.locator('.timeline').textContent()).not.toContain('ask.raised')
 
   const response = await fetch(`${scene.stage.url}/chats/${thread}`)
-  const { interactions } = (await response.json()) as { interactions: { interaction_id: string }[] }
-  await tab.page.goto(`${scene.url}/t/${thread}/runs/${interactions[0]?.interaction_id}`)
+  const { interactions } = (await response.json()) as { interactions: { id: string }[] }
+  await tab.page.goto(`${scene.url}/t/${thread}/runs/${interactions[0]?.id}`)
   await visible(state.getByText('completed'))
   await visible(state.getByText('2 of models, 1 of tools'))
   await visible(entries.getByText('ask.raised'))
@@ -38,7 +38,7 @@ test('a run is looked into: entries, durations, tokens, and where it stood at an
   await visible(state.getByText('completed'))
   await slider.press('Home')
   await expect.poll(() => state.textContent()).not.toContain('completed')
-  await tab.page.getByRole('link', { name: 'To the chat' }).click()
+  await tab.page.getByRole('link', { name: 'To the chat', exact: true }).click()
   await tab.live()
   await visible(tab.page.getByText('hello').first())
 })

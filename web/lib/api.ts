@@ -133,6 +133,9 @@ export const getApproval = (id: string, signal?: AbortSignal) =>
 export const decideApproval = (id: string, decision: Decision) =>
   json<{ state: string }>(approval(id), send('POST', decision))
 
+export const listOpen = (signal: AbortSignal) =>
+  json<{ approvals: Approval[] }>('/approvals?limit=200', { signal })
+
 /** What was decided before, the newest deadline last. */
 export const listSettled = (cursor: string | undefined, signal?: AbortSignal) => {
   const query = new URLSearchParams({ state: 'settled', limit: '50', ...(cursor && { cursor }) })

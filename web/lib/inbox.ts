@@ -1,4 +1,4 @@
-import { inboxPath } from './api.ts'
+import { getApproval, inboxPath, listOpen } from './api.ts'
 import { frames } from './events.ts'
 import { Store } from './link/store.ts'
 import { aborted, pause, whileHidden } from './link/waiting.ts'
@@ -19,6 +19,17 @@ interface Snapshot {
 }
 
 const kept = 200 // of what was settled
+const lookEvery = 3_000
+
+/**
+ * Only one tab holds the stream, for all of them together have six connections and each needs one for its
+ * chat; the others look now and then. Where tabs cannot know of each other, each has its own.
+ */
+const asOne = async (work: (first: boolean) => Promise<void>): Promise<void> => {
+  if (!navigator.locks) return await work(true)
+  const free = { ifAvailable: true }
+  await navigator.locks.request('handrail.inbox', free, (lock) => work(lock !== null))
+}
 
 /** A tab that nobody looks at lets its connection go: a browser has six of them for a server. */
 const sleepAfter = 30_000
@@ -59,17 +70,39 @@ export class Inbox extends Store<InboxState> {
         continue
       }
       try {
-        for await (const { id, event, data } of frames(inboxPath(this.#after), signal)) {
-          tries = 0
-          this.#take(event, JSON.parse(data))
-          if (id !== undefined) this.#after = id
-        }
+        await asOne((first) => (first ? this.#stream(signal) : this.#look(signal)))
+        tries = 0
       } catch {
         // It is read again: what was missed comes after the last id.
+        this.set({ live: false })
+        if (!this.#closed && !signal.aborted) await pause(++tries, signal)
       }
-      this.set({ live: false })
-      if (!this.#closed && !signal.aborted) await pause(++tries, signal)
     }
+  }
+
+  async #stream(signal: AbortSignal): Promise<void> {
+    for await (const { id, event, data } of frames(inboxPath(this.#after), signal)) {
+      this.#take(event, JSON.parse(data))
+      if (id !== undefined) this.#after = id
+    }
+    if (!signal.aborted) throw new Error('The stream has ended.')
+  }
+
+  /** What is open by now, and how the rest ended. */
+  async #look(signal: AbortSignal): Promise<void> {
+    const { approvals } = await listOpen(signal)
+    const left = new Set(approvals.map(({ id }) => id))
+    for (const id of [...this.#open.keys()].filter((one) => !left.has(one)).slice(0, 5))
+      await this.#lookUp(id, signal)
+    this.#after = undefined
+    this.#take('snapshot', { approvals, first: true, last: true })
+    await Promise.race([aborted(signal), new Promise((done) => setTimeout(done, lookEvery))])
+  }
+
+  /** What cannot be read any more went with its chat. */
+  async #lookUp(id: string, signal: AbortSignal): Promise<void> {
+    const one = await getApproval(id, signal).catch(() => undefined)
+    if (one && one.state !== 'pending') this.#settle(one)
   }
 
   #take(event: string, data: unknown): void {
