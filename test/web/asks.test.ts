@@ -120,8 +120,10 @@ test('several cards: decisions are kept, here and elsewhere, live and after a re
   await expect.poll(top).toBeGreaterThan(0) // what does not fit is shown from its beginning
   await tab.button(/^Pay 5 to .a-/).click()
   await visible(tab.page.getByText('1 of 3 decided'))
+  await visible(tab.page.getByText('decided, waits for the others'))
   await tab.reload()
   await visible(tab.page.getByText('1 of 3 decided'))
+  await visible(tab.button('Reject').last())
   await tab.looksRight('cards')
   await tab.button('Reject').first().click() // open in a form while another decides
   const ids = await open(thread)

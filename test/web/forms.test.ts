@@ -68,7 +68,7 @@ test('where a run stood is told from its entries', () => {
     entry('ask.answered', { askId: 'q', state: 'approved' }),
     entry('message.added', null), // too large to be told
   ]
-  expect(momentAt(entries.slice(0, 2))).toMatchObject({ status: 'started', running: ['demo'] })
+  expect(momentAt(entries.slice(0, 2))).toMatchObject({ status: 'running', running: ['demo'] })
   const asked = { status: 'waiting', open: ['Pay?'], running: [], inputTokens: 3, cost: 2 }
   expect(momentAt(entries.slice(0, 5))).toMatchObject(asked)
   expect(momentAt(entries)).toMatchObject({ open: [], messages: 1, calls: { model: 1, tool: 0 } })

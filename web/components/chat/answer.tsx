@@ -1,6 +1,7 @@
 'use client'
 
 import { useRenderToolCall } from '@copilotkit/react-core/v2/headless'
+import type { Outline } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Settled } from '../asks/settled.tsx'
 import { reconfigureTool } from '../governor/reconfigure.tsx'
@@ -42,6 +43,7 @@ export function Answer(props: { turn: ShownTurn; view: ThreadView; live: boolean
                 output={outputs[id]}
                 standing={calls[id] ?? outline?.calls[id]}
                 ask={outline?.asks.find((ask) => ask.callId === id)}
+                held={isHeld(outline, id)}
                 live={live}
               />
               {outline?.decided
@@ -55,4 +57,9 @@ export function Answer(props: { turn: ShownTurn; view: ThreadView; live: boolean
       </div>
     )
   })
+}
+
+function isHeld(outline: Outline | undefined, callId: string): boolean {
+  const ask = outline?.decided.find((one) => one.callId === callId)
+  return outline?.asks.some(({ step }) => step === ask?.step) ?? false
 }

@@ -45,7 +45,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
       {(turn.parts.length > 0 || last) && (
         <article className="answer" aria-label="Answer" aria-busy={live}>
           <Answer turn={turn} view={view} live={live} />
-          {live && <Working turn={turn} view={view} />}
+          {live && !view.outline?.asks.length && <Working turn={turn} view={view} />}
           {detail &&
             view.outline?.decided
               .filter((ask) => ask.runId === detail.runId && ask.callId === undefined)

@@ -12,12 +12,16 @@ export function useNews(view: ThreadView): void {
   const running = isRunning(view)
   const { phase, outline, stopping, problem } = view
   const was = useRef({ running, phase })
+  const lost = useRef(false)
   useEffect(() => {
     const before = was.current
     was.current = { running, phase }
     if (before.phase !== phase) {
       if (phase === 'reconnecting') announce('The connection is lost. Trying again.')
-      if (phase === 'live' && before.phase !== 'loading') announce('Connected again.')
+      // Catching up with a change is no news: only what was said to be lost is said to be back.
+      if (phase === 'live' && lost.current) announce('Connected again.')
+      if (phase === 'reconnecting') lost.current = true
+      if (phase === 'live') lost.current = false
     }
     if (!before.running || running || phase !== 'live') return
     const last = outline?.turns.at(-1)

@@ -40,7 +40,10 @@ export function momentAt(entries: readonly JournalEntry[]): Moment {
   for (const { kind, body } of entries) {
     const said = (body ?? {}) as Body
     if (kind.startsWith('run.')) now.status = kind.slice('run.'.length)
-    if (kind === 'run.started') now.legs++
+    if (kind === 'run.started') {
+      now.status = 'running'
+      now.legs++
+    }
     if (kind === 'message.added') now.messages++
     if (kind === 'message.retracted') now.messages -= said.ids?.length ?? 0
     if (kind === 'ask.raised' && said.ask) open.set(said.ask.askId, said.ask.title)
