@@ -138,3 +138,32 @@ test('who watches a thread is told when it changes, and that it is gone', async 
   expect((await fetch(`${server.url}/copilotkit/threads/t/watch`)).status).toBe(404)
   expect(await outline(server)).toBeNull()
 })
+
+test('how a question ended stays in the outline: who decided, where, and on which arguments', async () => {
+  const server = await story([[send('1')], [text('Done.')]])
+  const client = await coreClient(server.url, 't')
+  await client.say('pay ann')
+  const [{ id } = { id: '' }] = (await outline(server)).asks
+  const input = { to: 'ann', amount: 3 }
+  const said = { approved: true, reason: 'Less.', edited_input: input, remember: { minutes: 10 } }
+  await server.request('POST', `/approvals/${id}`, said)
+  await expect.poll(async () => (await outline(server)).status).toBe('idle')
+  expect(await outline(server)).toMatchObject({
+    asks: [],
+    decided: [
+      {
+        ...{
+          id,
+          callId: '1',
+          state: 'approved',
+          reason: 'Less.',
+          input,
+          remember: { minutes: 10 },
+        },
+        by: { type: 'user', id: 'local', wire: 'approvals' },
+        at: expect.any(Number),
+      },
+    ],
+    governor: { isHitlEnabled: false, actionsUsed: 2 },
+  })
+})

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineConfig, defineTool, demoModel, RuntimeError, toolLoop } from '../../dist/index.js'
 import { systemClock } from '../../dist/lib/clock.js'
+import { tools as asking, callsFor, policy } from './decisions.config.mjs'
 
 const { BROWSER_STAGE = '' } = process.env
 
@@ -64,8 +65,8 @@ const model = {
     const at = messages.findLastIndex(({ role }) => role === 'user')
     const [word, ...rest] = textOf(messages[at]).split(' ')
     const results = messages.slice(at + 1).filter(({ role }) => role === 'tool')
-    const call = (name, input) => ({
-      ...{ type: 'call', callId: `call_${name}_${messages.length}`, name },
+    const call = (name, input, n = 0) => ({
+      ...{ type: 'call', callId: `call_${name}_${messages.length}_${n}`, name },
       input: JSON.stringify(input),
     })
     if (word === 'tell') {
@@ -80,6 +81,16 @@ const model = {
       }
       return yield { type: 'text', text: 'Now it works.' }
     }
+    const wanted = callsFor(word, rest)
+    if (wanted.length > 0 && results.length > 0)
+      return yield { type: 'text', text: `Heard: ${results.map(textOf).join('; ')}.` }
+    if (wanted.length > 0) yield { type: 'text', text: 'I think that this is right.' }
+    for (const [n, [name, input]] of wanted.entries()) yield call(name, input, n)
+    if (wanted.length > 0) return
+    // As many calls of the model as it is told, one after the other.
+    if (word === 'steps' && results.length < Number(rest[0]))
+      return yield call('slow_printer', { until: 'always' }, results.length)
+    if (word === 'steps') return yield { type: 'text', text: 'All steps are made.' }
     if (word === 'answer') return yield { type: 'text', text: `Answer ${rest.join(' ')}.` }
     if (word === 'show') return yield { type: 'text', text: markdown }
     if (word === 'print' && results.length === 0)
@@ -98,5 +109,7 @@ export default defineConfig({
     toolLoop({ name: 'poet', description: 'Answers in verse, or would' }),
   ],
   model,
-  tools: [printer, breaks],
+  tools: [printer, breaks, ...asking],
+  policy,
+  cheaper: { ...model, name: 'small' },
 })

@@ -31,7 +31,7 @@ test('in the dark it is dark, and as easy to read', async () => {
   await tab.idle()
   await tab.looksRight('dark')
   await tab.say(`Write a file named ${thread}.txt with the text hello`)
-  await visible(tab.button('Approve'))
+  await visible(tab.button(/^Write /))
   await tab.looksRight('dark-question')
   await tab.button('Stop here').click()
   await visible(tab.page.getByText('Stopped. What was said is kept.'))

@@ -97,6 +97,10 @@ async function openTab(page: Page, address: string, known: boolean) {
     async shows(...expected: string[]) {
       await expect.poll(tab.transcript, patience).toEqual(expected)
     },
+    /** The last that was said comes to have these words in it. */
+    async ends(words: string) {
+      await expect.poll(async () => (await tab.transcript()).at(-1), patience).toContain(words)
+    },
     /** What is told to people who listen to the page. */
     async hears(sentence: string | RegExp) {
       await expect

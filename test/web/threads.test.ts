@@ -85,6 +85,8 @@ test('the list hears of what others do, and says where somebody is needed', asyn
   await row.getByRole('link').click()
   await visible(tab.button('Reject'))
   await tab.button('Reject').click()
+  await tab.page.getByLabel(/^Why/).waitFor()
+  await tab.button('Reject').click()
   await expect.poll(() => row.getByText('Needs you').count(), { timeout: 15_000 }).toBe(0)
   await response.body?.cancel()
 })

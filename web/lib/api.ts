@@ -1,5 +1,16 @@
 import { keyHeaders } from './key.ts'
-import type { AgentInfo, Outline, ThreadRow } from './shapes.ts'
+import type {
+  AgentInfo,
+  Approval,
+  Budget,
+  Decision,
+  Grant,
+  JournalPage,
+  Outline,
+  ThreadRow,
+  Verdict,
+  WholeApproval,
+} from './shapes.ts'
 
 /** The page's own address of the runtime. */
 export const base = '/api/copilotkit'
@@ -8,11 +19,14 @@ export const base = '/api/copilotkit'
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
+  /** What of the request is wrong, as the runtime names it. */
+  readonly field: string | undefined
 
-  constructor(status: number, code: string, message: string) {
+  constructor(status: number, code: string, message: string, field?: string) {
     super(message)
     this.status = status
     this.code = code
+    this.field = field
   }
 }
 
@@ -36,12 +50,17 @@ interface ErrorBody {
   message?: string
   reason?: string
   details?: string
+  field?: string
 }
 
 export function toApiError(status: number, body: unknown): ApiError {
-  const { code, error, message, reason, details } = (body ?? {}) as ErrorBody
+  const told = (body ?? {}) as ErrorBody
+  const inner: unknown = told.error // our own routes have all of it in there
+  const said = typeof inner === 'object' && inner !== null ? (inner as ErrorBody) : told
+  const { code, error, message, reason, details, field } = said
   const words = message ?? reason ?? details ?? error ?? `The server answered ${status}.`
-  return new ApiError(status, code ?? (status === 502 ? 'unreachable' : `http_${status}`), words)
+  const known = code ?? (status === 502 ? 'unreachable' : `http_${status}`)
+  return new ApiError(status, known, words, field)
 }
 
 async function json<T>(path: string, init?: RequestInit): Promise<T> {
@@ -105,13 +124,50 @@ export async function retryRun(id: string, runId: string): Promise<void> {
   await body?.cancel()
 }
 
-export interface Decision {
-  approved?: boolean
-  outcome?: 'happened' | 'did_not' | 'skip'
+const approval = (id: string) => `/approvals/${encodeURIComponent(id)}`
+
+/** An approval with its card. */
+export const getApproval = (id: string, signal?: AbortSignal) =>
+  json<WholeApproval>(approval(id), signal ? { signal } : {})
+
+export const decideApproval = (id: string, decision: Decision) =>
+  json<{ state: string }>(approval(id), send('POST', decision))
+
+export const listOpen = (signal: AbortSignal) =>
+  json<{ approvals: Approval[] }>('/approvals?limit=200', { signal })
+
+/** What was decided before, the newest deadline last. */
+export const listSettled = (cursor: string | undefined, signal?: AbortSignal) => {
+  const query = new URLSearchParams({ state: 'settled', limit: '50', ...(cursor && { cursor }) })
+  return json<{ approvals: Approval[]; next_cursor: string | null }>(
+    `/approvals?${query}`,
+    signal ? { signal } : {},
+  )
 }
 
-export const answerAsk = (id: string, runId: string, askId: string, decision: Decision) =>
-  json(
-    `/chats/${encodeURIComponent(id)}/interactions/${encodeURIComponent(runId)}/approve`,
-    send('POST', { approval_id: askId, ...decision }),
+export const inboxPath = (after: string | undefined) =>
+  `/approvals/stream${after === undefined ? '' : `?after=${encodeURIComponent(after)}`}`
+
+export const getAudit = (id: string) => json<Verdict>(`${thread(id)}/audit`)
+
+export const getGrants = (id: string) => json<{ grants: Grant[] }>(`${thread(id)}/grants`)
+
+export const revokeGrant = (id: string, grantId: string) =>
+  request(`${thread(id)}/grants/${encodeURIComponent(grantId)}`, { method: 'DELETE' })
+
+export const getBudget = (id: string) => json<Budget>(`${thread(id)}/governor`)
+
+export const setBudget = (id: string, change: BudgetChange) =>
+  json<Budget>(`${thread(id)}/governor`, send('PUT', change))
+
+export interface BudgetChange {
+  isHitlEnabled?: boolean
+  actionLimit?: number
+  reset?: boolean
+}
+
+export const getJournal = (id: string, run: string, after: number, signal?: AbortSignal) =>
+  json<JournalPage>(
+    `${thread(id)}/journal?${new URLSearchParams({ run, after: String(after) })}`,
+    signal ? { signal } : {},
   )

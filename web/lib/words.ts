@@ -6,6 +6,9 @@ const sentences: Record<string, string> = {
   unauthenticated: 'The server wants an API key.',
   thread_busy: 'An answer is still being written in this chat.',
   thread_waiting: 'This chat waits for a decision first.',
+  run_not_found: 'There is no such run in this chat.',
+  not_yours_to_decide: 'This is for others to decide.',
+  ask_differs: 'What is asked has changed. Look at it again before you decide.',
   thread_not_found: 'This chat does not exist any more.',
   body_too_large: 'This is too large to send. Send a smaller image or less text.',
   network: 'The model could not be reached. Try again.',
@@ -48,3 +51,26 @@ export function ago(iso: string, now: number): string {
     ? at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
     : at.toLocaleDateString([], { day: 'numeric', month: 'short' })
 }
+
+/** 12 s, 4 min 10 s, 3 h 5 min, 2 days. */
+export function until(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 10) return `${minutes} min ${seconds % 60} s`
+  if (minutes < 60) return `${minutes} min`
+  const hours = Math.floor(minutes / 60)
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`
+}
+
+/** 14:03, or 3 May 14:03 on another day. */
+export function moment(at: number | string, now = Date.now()): string {
+  const date = new Date(at)
+  const time = date.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+  if (new Date(now).toDateString() === date.toDateString()) return time
+  return `${date.toLocaleDateString([], { day: 'numeric', month: 'short' })} ${time}`
+}
+
+/** At most so many characters, and a sign where something is left out. */
+export const brief = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text

@@ -1,5 +1,6 @@
 import { pendingAsks, shownRuns } from '../../core/branch.ts'
-import { ended, type Run, type ThreadState } from '../../core/state.ts'
+import { governorView } from '../../core/budget.ts'
+import { type AskRecord, ended, type Run, type ThreadState } from '../../core/state.ts'
 
 /** Where a thread stands, in a few words: what a page that waits for changes is told. */
 export function standing(state: ThreadState) {
@@ -35,11 +36,36 @@ export function outlineOf(state: ThreadState) {
       return plain ? [] : [turnOf(state, run, branches)]
     }),
     calls: Object.fromEntries(runs.flatMap((run) => [...callsOf(state, run)])),
-    asks: (active ? pendingAsks(state, active) : []).map(({ ask, raisedAt, runId }) => {
-      const { askId: id, kind, title, tool, callId, deadline } = ask
-      return { id, runId, kind, title, tool, callId, raisedAt, deadline }
-    }),
+    asks: (active ? pendingAsks(state, active) : []).map((record) => ({
+      ...askOf(record),
+      raisedAt: record.raisedAt,
+      deadline: record.ask.deadline,
+      audience: record.ask.audience,
+    })),
+    decided: runs.flatMap((run) => decidedOf(state, run)),
+    governor: governorView(state.governor),
   }
+}
+
+function askOf({ ask, runId }: AskRecord) {
+  const { askId: id, kind, title, tool, callId, step } = ask
+  return { id, runId, kind, title, tool, callId, step }
+}
+
+/** How the questions of a run ended: who decided, where, and what. */
+function decidedOf(state: ThreadState, { askIds }: Run) {
+  return askIds.flatMap((id) => {
+    const record = state.asks.get(id)
+    if (!record?.answer || record.ask.kind === 'client_tool') return []
+    const { state: how, reason, outcome, input, remember } = record.answer
+    return [
+      {
+        ...{ ...askOf(record), state: how, reason, outcome, remember },
+        ...{ by: record.answeredBy, at: record.answeredAt },
+        ...(input !== undefined && { input }),
+      },
+    ]
+  })
 }
 
 /** Runs that follow the same one, oldest first: versions of one turn. */

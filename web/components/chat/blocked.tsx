@@ -11,7 +11,7 @@ export function Blocked(props: {
 }) {
   const { view, waiting, onQueue, onInstead } = props
   const answer = () => {
-    const question = document.querySelector<HTMLElement>('.question button')
+    const question = document.querySelector<HTMLElement>('.ask-card h2')
     question?.scrollIntoView({ block: 'center' })
     question?.focus()
   }

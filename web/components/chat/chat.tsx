@@ -4,12 +4,14 @@ import { useEffect, useMemo, useState } from 'react'
 import { isRunning } from '../../lib/link/state.ts'
 import { useRuntime } from '../../lib/runtime.tsx'
 import { type ThreadView, useLink } from '../../lib/use-link.ts'
+import { useReconfigure } from '../governor/reconfigure.tsx'
 import { useThreads } from '../threads/threads-context.tsx'
 import { Composer } from './composer.tsx'
 import { ChatHeader } from './header.tsx'
 import { Messages } from './messages.tsx'
 import { turnsOf } from './turns.ts'
 import { useNews } from './use-news.ts'
+import { ViewContext } from './view-context.ts'
 import { Welcome } from './welcome.tsx'
 
 /** One chat, at its own address. */
@@ -20,6 +22,7 @@ export function Chat({ threadId }: { threadId: string }) {
   const view = useLink(threadId, agentId)
   useThreadAgent(view, chosen, setChosen, agents[0]?.name)
   useNews(view)
+  useReconfigure()
   useListed(view)
   const turns = useMemo(() => turnsOf(view.messages), [view.messages])
   const name = view.outline?.name ?? 'New chat'
@@ -28,15 +31,24 @@ export function Chat({ threadId }: { threadId: string }) {
     document.title = `${waits}${name} · Handrail`
   }, [name, view.outline?.status])
   return (
-    <div className="chat">
-      <ChatHeader view={view} name={name} agentId={agentId} agents={agents} onAgent={setChosen} />
-      {turns.length === 0 ? (
-        <Welcome view={view} agent={agents.find((one) => one.name === agentId)} />
-      ) : (
-        <Messages threadId={threadId} view={view} turns={turns} />
-      )}
-      <Composer key={threadId} threadId={threadId} view={view} running={isRunning(view)} />
-    </div>
+    <ViewContext.Provider value={view}>
+      <div className="chat">
+        <ChatHeader
+          threadId={threadId}
+          view={view}
+          name={name}
+          agentId={agentId}
+          agents={agents}
+          onAgent={setChosen}
+        />
+        {turns.length === 0 ? (
+          <Welcome view={view} agent={agents.find((one) => one.name === agentId)} />
+        ) : (
+          <Messages threadId={threadId} view={view} turns={turns} />
+        )}
+        <Composer key={threadId} threadId={threadId} view={view} running={isRunning(view)} />
+      </div>
+    </ViewContext.Provider>
   )
 }
 

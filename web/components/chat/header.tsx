@@ -2,18 +2,21 @@
 
 import type { AgentInfo } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
+import { Grants } from '../asks/grants.tsx'
+import { Meter } from '../governor/meter.tsx'
 import { useDrawer } from '../shell/shell.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Connection } from './connection.tsx'
 
 export function ChatHeader(props: {
+  threadId: string
   view: ThreadView
   name: string
   agentId: string
   agents: readonly AgentInfo[]
   onAgent: (agent: string) => void
 }) {
-  const { view, name, agentId, agents, onAgent } = props
+  const { threadId, view, name, agentId, agents, onAgent } = props
   const openDrawer = useDrawer()
   return (
     <header className="chat-header">
@@ -26,6 +29,8 @@ export function ChatHeader(props: {
         <Icon name="menu" />
       </button>
       <h1>{name}</h1>
+      {view.outline && <Grants key={threadId} outline={view.outline} />}
+      <Meter threadId={threadId} view={view} />
       <Connection phase={view.phase} />
       {agents.length > 1 && (
         <label className="agent-picker">

@@ -15,15 +15,18 @@ interface ToolCallProps {
   output: string | undefined
   standing: CallStanding | undefined
   ask: AskSummary | undefined
+  /** It is decided, and waits for what else its step waits for. */
+  held: boolean
   /** The turn that it belongs to still runs. */
   live: boolean
 }
 
-type Face = 'asked' | 'waiting' | 'running' | 'done' | 'failed' | 'unknown' | 'left'
+type Face = 'asked' | 'waiting' | 'held' | 'running' | 'done' | 'failed' | 'unknown' | 'left'
 
 const faces: Record<Face, { words: string; icon?: IconName }> = {
   asked: { words: 'asked for' },
   waiting: { words: 'waits for your decision', icon: 'clock' },
+  held: { words: 'decided, waits for the others', icon: 'clock' },
   running: { words: 'running' },
   done: { words: 'done', icon: 'check' },
   failed: { words: 'not done', icon: 'alert' },
@@ -55,10 +58,11 @@ export function ToolCall(props: ToolCallProps) {
   )
 }
 
-function faceOf({ result, standing, ask, live }: ToolCallProps): Face {
+function faceOf({ result, standing, ask, held, live }: ToolCallProps): Face {
   if (standing && standing.state !== 'running') return standing.state
   if (result !== undefined) return 'done'
   if (ask) return 'waiting'
+  if (held && !standing) return 'held'
   if (standing) return live ? 'running' : 'unknown'
   return live ? 'asked' : 'left'
 }

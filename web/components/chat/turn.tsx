@@ -1,11 +1,13 @@
 'use client'
 
+import Link from 'next/link'
 import { memo } from 'react'
 import { retryRun } from '../../lib/api.ts'
 import type { Turn } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { wordsFor } from '../../lib/words.ts'
-import { Question } from '../asks/question.tsx'
+import { AskGroup } from '../asks/ask-group.tsx'
+import { Settled } from '../asks/settled.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Answer } from './answer.tsx'
@@ -43,7 +45,15 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
       {(turn.parts.length > 0 || last) && (
         <article className="answer" aria-label="Answer" aria-busy={live}>
           <Answer turn={turn} view={view} live={live} />
-          {live && <Working turn={turn} view={view} />}
+          {live && !view.outline?.asks.length && <Working turn={turn} view={view} />}
+          {detail &&
+            view.outline?.decided
+              .filter((ask) => ask.runId === detail.runId && ask.callId === undefined)
+              .filter((ask) => ask.kind !== 'budget') // its call is among the messages
+              .map((ask) => <Settled key={ask.id} ask={ask} />)}
+          {live && last && view.outline && view.outline.asks.length > 0 && (
+            <AskGroup outline={view.outline} link={link} />
+          )}
           {!live && detail && (
             <Ending threadId={threadId} detail={detail} view={view} last={last} />
           )}
@@ -62,6 +72,17 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
                 >
                   <Icon name="again" />
                 </button>
+              )}
+              {detail && (
+                <Link
+                  className="icon-button"
+                  aria-label="Look into this run, step by step"
+                  title="Look into this run, step by step"
+                  href={`/t/${encodeURIComponent(threadId)}/runs/${encodeURIComponent(detail.runId)}`}
+                  prefetch={false}
+                >
+                  <Icon name="search" />
+                </Link>
               )}
             </div>
           )}
@@ -83,9 +104,7 @@ function Ending(props: { threadId: string; detail: Turn; view: ThreadView; last:
   const { status, error, runId } = detail
   if (status === 'cancelled') return <p className="ending">Stopped. What was said is kept.</p>
   if (status === 'waiting' && last)
-    return view.outline?.asks.map((ask) => (
-      <Question key={ask.id} threadId={threadId} ask={ask} link={view.link} />
-    ))
+    return view.outline && <AskGroup outline={view.outline} link={view.link} />
   if (status !== 'failed' || !error) return null
   const again = async () => {
     await retryRun(threadId, runId).catch(() => {})

@@ -12,21 +12,32 @@ export function useNews(view: ThreadView): void {
   const running = isRunning(view)
   const { phase, outline, stopping, problem } = view
   const was = useRef({ running, phase })
+  const lost = useRef(false)
   useEffect(() => {
     const before = was.current
     was.current = { running, phase }
     if (before.phase !== phase) {
       if (phase === 'reconnecting') announce('The connection is lost. Trying again.')
-      if (phase === 'live' && before.phase !== 'loading') announce('Connected again.')
+      // Catching up with a change is no news: only what was said to be lost is said to be back.
+      if (phase === 'live' && lost.current) announce('Connected again.')
+      if (phase === 'reconnecting') lost.current = true
+      if (phase === 'live') lost.current = false
     }
     if (!before.running || running || phase !== 'live') return
     const last = outline?.turns.at(-1)
-    if (outline?.status === 'waiting')
-      announce(`Needs your decision: ${outline.asks[0]?.title ?? ''}`)
-    else if (last?.status === 'cancelled') announce('Stopped.')
+    if (outline?.status === 'waiting') return // what is asked is told as it comes
+    if (last?.status === 'cancelled') announce('Stopped.')
     else if (last?.error) announce(`The answer failed. ${wordsFor(last.error)}`)
     else announce('Answer finished.')
   }, [running, phase, outline, announce])
+  const asks = outline?.asks
+  const told = useRef(new Set<string>())
+  useEffect(() => {
+    const fresh = asks?.filter(({ id }) => !told.current.has(id)) ?? []
+    for (const { id } of fresh) told.current.add(id)
+    const more = fresh.length > 1 ? ` And ${fresh.length - 1} more.` : ''
+    if (fresh[0]) announce(`Needs your decision: ${fresh[0].title}${more}`)
+  }, [asks, announce])
   useEffect(() => {
     if (stopping) announce('Stopping.')
   }, [stopping, announce])

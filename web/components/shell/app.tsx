@@ -2,6 +2,7 @@
 
 import type { ReactNode } from 'react'
 import { Runtime } from '../../lib/runtime.tsx'
+import { InboxProvider } from '../inbox/inbox-context.tsx'
 import { ThreadsProvider } from '../threads/threads-context.tsx'
 import { Announcer } from './announcer.tsx'
 import { Shell } from './shell.tsx'
@@ -12,9 +13,11 @@ export function App({ children }: { children: ReactNode }) {
   return (
     <Announcer>
       <Runtime fallback={(error, again) => <Waiting error={error} again={again} />}>
-        <ThreadsProvider>
-          <Shell>{children}</Shell>
-        </ThreadsProvider>
+        <InboxProvider>
+          <ThreadsProvider>
+            <Shell>{children}</Shell>
+          </ThreadsProvider>
+        </InboxProvider>
       </Runtime>
     </Announcer>
   )

@@ -3,6 +3,7 @@
 import Link from 'next/link'
 import { usePathname } from 'next/navigation'
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react'
+import { useInbox } from '../inbox/inbox-context.tsx'
 import { ThreadList } from '../threads/thread-list.tsx'
 import { Icon, Mark } from '../ui/icon.tsx'
 
@@ -60,6 +61,27 @@ export function Shell({ children }: { children: ReactNode }) {
   )
 }
 
+function InboxLink() {
+  const { open } = useInbox()
+  const count = open?.length ?? 0
+  const current = usePathname() === '/inbox'
+  return (
+    <Link
+      className="button plain inbox-link"
+      href="/inbox"
+      aria-current={current ? 'page' : undefined}
+    >
+      <Icon name="inbox" /> Inbox
+      {count > 0 && (
+        <span className="badge attention">
+          {count}
+          <span className="visually-hidden"> open</span>
+        </span>
+      )}
+    </Link>
+  )
+}
+
 function Side() {
   return (
     <>
@@ -69,6 +91,7 @@ function Side() {
       <Link className="button new-chat" href="/">
         <Icon name="plus" /> New chat
       </Link>
+      <InboxLink />
       <ThreadList />
     </>
   )

@@ -6,6 +6,7 @@ import { useState } from 'react'
 import { archiveThread, deleteThread, renameThread } from '../../lib/api.ts'
 import type { ThreadRow } from '../../lib/shapes.ts'
 import { ago, errorWords } from '../../lib/words.ts'
+import { useInbox } from '../inbox/inbox-context.tsx'
 import { useAnnounce } from '../shell/announcer.tsx'
 import { Confirm } from '../ui/confirm.tsx'
 import { Icon } from '../ui/icon.tsx'
@@ -96,8 +97,12 @@ export function ThreadItem({ row }: { row: ThreadRow }) {
   )
 }
 
-function Standing({ row: { status, updatedAt } }: { row: ThreadRow }) {
-  if (status === 'waiting') return <span className="badge attention">Needs you</span>
+function Standing({ row: { id, status, updatedAt } }: { row: ThreadRow }) {
+  const { open, live } = useInbox()
+  // The inbox knows at once; the list is read every few seconds.
+  const waits = live ? open?.some(({ chat_id }) => chat_id === id) : status === 'waiting'
+  if (waits) return <span className="badge attention">Needs you</span>
+  if (status === 'waiting') return <span className="badge">Waiting</span>
   if (status === 'running') return <span className="badge">Working…</span>
   return <span className="time">{ago(updatedAt, Date.now())}</span>
 }

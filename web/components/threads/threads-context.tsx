@@ -13,6 +13,7 @@ import {
 import { listThreads } from '../../lib/api.ts'
 import type { ThreadRow } from '../../lib/shapes.ts'
 import { errorWords } from '../../lib/words.ts'
+import { useInbox } from '../inbox/inbox-context.tsx'
 
 export interface Threads {
   rows: ThreadRow[] | undefined
@@ -35,10 +36,13 @@ export function useThreads(): Threads {
   return threads
 }
 
-const every = 4_000
+const every = 10_000
 const page = 50
 
-/** The list of chats. There is no stream of it: while somebody looks, it is read every few seconds. */
+/**
+ * The list of chats. There is no stream of it: while somebody looks, it is read every few seconds, and at
+ * once when the inbox hears that somebody is needed somewhere, or not any more.
+ */
 export function ThreadsProvider({ children }: { children: ReactNode }) {
   const [rows, setRows] = useState<ThreadRow[]>()
   const [more, setMore] = useState(false)
@@ -74,6 +78,11 @@ export function ThreadsProvider({ children }: { children: ReactNode }) {
       document.removeEventListener('visibilitychange', shown)
     }
   }, [search, archived, limit])
+  const { open } = useInbox()
+  const waiting = open?.map(({ id }) => id).join()
+  useEffect(() => {
+    if (waiting !== undefined) read.current()
+  }, [waiting])
   const refresh = useCallback(() => read.current(), [])
   const loadMore = useCallback(() => setLimit((now) => Math.min(1_000, now + page)), [])
   const value = useMemo(() => {

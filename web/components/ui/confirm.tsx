@@ -7,10 +7,12 @@ export function Confirm(props: {
   title: string
   text: string
   action: string
+  /** The button that changes nothing. */
+  keep?: string
   onConfirm: () => void
   onCancel: () => void
 }) {
-  const { title, text, action, onConfirm, onCancel } = props
+  const { title, text, action, keep = 'Keep it', onConfirm, onCancel } = props
   const dialog = useRef<HTMLDialogElement>(null)
   const id = useId()
   useEffect(() => {
@@ -22,7 +24,7 @@ export function Confirm(props: {
       <p>{text}</p>
       <p className="actions">
         <button type="button" className="button" onClick={onCancel}>
-          Keep it
+          {keep}
         </button>
         <button type="button" className="button danger" onClick={onConfirm}>
           {action}

@@ -14,6 +14,7 @@ const paths = {
   down: 'M12 5v14M6 13l6 6 6-6',
   chevron: 'M6.500 9.500L12 15l5.500-5.500',
   more: 'M6 12h.01M12 12h.01M18 12h.01',
+  inbox: 'M4 13l3-8h10l3 8v6H4zM4 13h5l1 2.500h4l1-2.500h5',
   archive: 'M4 6h16v4H4zM6 10v9h12v-9M10 14h4',
   trash: 'M5 7h14M10 7V5h4v2M7 7l1 12h8l1-12',
   search: 'M10.500 17a6.500 6.500 0 1 1 0-13 6.500 6.500 0 0 1 0 13zM15.500 15.500L20 20',

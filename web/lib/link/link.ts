@@ -219,7 +219,12 @@ export class Link extends Store<LinkState> {
       const back = phase === 'reconnecting' ? 'catching-up' : phase
       const gone = outline === undefined && (had !== undefined || phase === 'gone')
       const stops = stopping && outline?.status === 'cancelling'
-      this.set({ outline, phase: gone ? 'gone' : back, stopping: stops })
+      this.set({
+        outline,
+        governor: outline?.governor,
+        phase: gone ? 'gone' : back,
+        stopping: stops,
+      })
       if (gone) this.#clear()
       return true
     } catch (problem) {
@@ -230,7 +235,7 @@ export class Link extends Store<LinkState> {
   /** The name of a new thread, and what else there is to know while it works; later will do as well. */
   async #peek(): Promise<void> {
     const outline = await getOutline(this.#threadId).catch(() => null)
-    if (outline && this.get().saying) this.set({ outline })
+    if (outline && this.get().saying) this.set({ outline, governor: outline.governor })
   }
 
   #clear(): void {

@@ -21,15 +21,26 @@ function stub(message: Message): object {
     : { id, role, content: '' }
 }
 
+/**
+ * A question for more budget is then a call of it, among the messages. CopilotKit is not told: it would
+ * answer the call for us as soon as it came.
+ */
+const reconfigureHITL = {
+  name: 'reconfigureHITL',
+  description: 'Asks the person for more budget.',
+  parameters: { type: 'object', properties: {} },
+}
+
 /** The request of CopilotKit's agent with all ids, and the words of `fresh` only: what may be new. */
 export function slim(
   body: string,
   earlier: readonly Message[],
   fresh: ReadonlySet<string>,
 ): string {
-  const input = JSON.parse(body) as { messages: Message[] }
+  const input = JSON.parse(body) as { messages: Message[]; tools?: object[] }
   const messages = input.messages.map((one) => (fresh.has(one.id) ? one : stub(one)))
-  return JSON.stringify({ ...input, messages: [...earlier.map(stub), ...messages] })
+  const tools = [...(input.tools ?? []), reconfigureHITL]
+  return JSON.stringify({ ...input, tools, messages: [...earlier.map(stub), ...messages] })
 }
 
 export type Content = Extract<Message, { role: 'user' }>['content']

@@ -1,6 +1,6 @@
 import type { Message } from '@ag-ui/client'
 import type { ApiError } from '../api.ts'
-import type { CallStanding, Outline } from '../shapes.ts'
+import type { Budget, CallStanding, Outline } from '../shapes.ts'
 import type { Content } from './messages.ts'
 
 /** How sure the page is that it shows what is. */
@@ -10,6 +10,8 @@ export interface LinkState {
   phase: Phase
   /** Undefined until it was read, and for a thread that does not exist yet. */
   outline: Outline | undefined
+  /** The budget as it was last told. */
+  governor: Budget | undefined
   /** Messages before those that the agent holds. */
   earlier: readonly Message[]
   /** This page has said something and reads the answer. */
@@ -40,6 +42,7 @@ export interface Saying {
 export const initial: LinkState = {
   phase: 'loading',
   outline: undefined,
+  governor: undefined,
   earlier: [],
   saying: false,
   stopping: false,
@@ -74,6 +77,7 @@ export function told(state: LinkState, name: string, value: unknown): Partial<Li
       now === 'running' ? { startedAt: at } : { ...state.calls[toolCallId], endedAt: at }
     return { calls: { ...state.calls, [toolCallId]: { ...times, state: now } } }
   }
+  if (name === 'handrail:governor') return { governor: value as Budget }
   if (name === 'handrail:retry') {
     const { inMs = 0, message = '' } = value as { inMs?: number; message?: string }
     return { retry: { at: Date.now() + inMs, message } }

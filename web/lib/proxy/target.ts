@@ -13,6 +13,7 @@ const routes: readonly (readonly [pattern: string, base: string])[] = [
   ['threads/*/grants', ''],
   ['threads/*/grants/*', ''],
   ['threads/*/audit', ''],
+  ['threads/*/journal', ''],
   ['threads', clients],
   ['threads/**', clients],
   ['info', clients],
