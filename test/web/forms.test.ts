@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { momentAt } from '../../web/components/inspector/moment.ts'
-import { fieldsOf, readField, written } from '../../web/lib/schema.ts'
+import { fieldsOf, put, readField, valueAt, written } from '../../web/lib/schema.ts'
 
 const schema = {
   type: 'object',
@@ -46,6 +46,26 @@ test('what is written is read as the schema has it, or it is said what is wrong'
   expect(readField(field('tags'), '["a"]')).toEqual({ value: ['a'] })
   expect(readField(field('tags'), 'a')).toEqual({ problem: 'This is not JSON. Texts need quotes.' })
   expect(readField(field('odd'), 'x')).toEqual({ value: 'x' }) // the server reads that pattern
+})
+
+test('objects in an object are fields of their own; what may not be added is not offered', () => {
+  const idea = {
+    type: 'object',
+    properties: { priority: { enum: ['high', 'low'] }, why: { type: 'string' } },
+    required: ['priority'],
+  }
+  const whole = { properties: { idea }, required: ['idea'], additionalProperties: false }
+  const value = { idea: { priority: 'low', why: 'so', more: 1 }, others: [] }
+  const fields = fieldsOf(whole, value)
+  expect(fields.map(({ name, control }) => [name, control])).toEqual([
+    ['idea.priority', 'choice'],
+    ['idea.why', 'text'],
+    ['idea.more', 'number'],
+  ])
+  expect(fields.map(({ path }) => valueAt(value, path))).toEqual(['low', 'so', 1])
+  const made = {}
+  for (const { path } of fields) put(made, path, 2)
+  expect(made).toEqual({ idea: { priority: 2, why: 2, more: 2 } })
 })
 
 test('a text that is not one in the arguments is shown as what it is', () => {

@@ -24,6 +24,17 @@ test('on a phone the list is a drawer, and everything fits', async () => {
   await expect.poll(() => drawer.count()).toBe(0)
 })
 
+test('a server without the account analysis offers none, and says so at its address', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  expect(await tab.page.getByRole('link', { name: 'Account analysis' }).count()).toBe(0)
+  for (const path of ['/analysis', `/analysis/${thread}`]) {
+    await tab.page.goto(scene.url + path)
+    await visible(tab.page.getByRole('heading', { name: 'This server has no account analysis' }))
+  }
+  await tab.looksRight('analysis-none')
+})
+
 test('in the dark it is dark, and as easy to read', async () => {
   const { thread, open } = scene.visit()
   const tab = await open({ colorScheme: 'dark' })

@@ -51,10 +51,20 @@ export async function startPage(
   }
 }
 
+/**
+ * A port that stays free until it is used: below those that the system gives to whoever asks for any, and
+ * to every connection that is made in the meantime.
+ */
 export async function freePort(): Promise<number> {
-  const probe = createServer()
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
-  const { port } = probe.address() as { port: number }
-  await new Promise((resolve) => probe.close(resolve))
-  return port
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const probe = createServer()
+    const free = await new Promise<boolean>((resolve) => {
+      probe.once('error', () => resolve(false))
+      probe.listen(port, '127.0.0.1', () => resolve(true))
+    })
+    if (!free) continue
+    await new Promise((resolve) => probe.close(resolve))
+    return port
+  }
 }

@@ -12,7 +12,7 @@ import {
   type Page,
 } from '../browser/browser.ts'
 import { openStage, type Stage } from '../browser/stage.ts'
-import { type PageServer, startPage } from './page-server.ts'
+import { freePort, type PageServer, startPage } from './page-server.ts'
 
 const config = fileURLToPath(new URL('./handrail.config.mjs', import.meta.url))
 const screens = fileURLToPath(new URL('../browser/screens', import.meta.url))
@@ -25,7 +25,8 @@ export function theatre(env: Record<string, string> = {}) {
   let stage: Stage
   let page: PageServer
   beforeAll(async () => {
-    ;[browser, stage] = await Promise.all([openBrowser(), openStage(config, env)])
+    const PORT = String(await freePort()) // it must get the same again after it was killed
+    ;[browser, stage] = await Promise.all([openBrowser(), openStage(config, { PORT, ...env })])
     page = await startPage(stage.url)
     context = await browser.newContext({ viewport: wide })
     await (await context.newPage()).goto(`${page.url}/icon.svg`) // keeps the process of the site alive

@@ -11,6 +11,7 @@ import '../styles/asks.css'
 import '../styles/governor.css'
 import '../styles/inbox.css'
 import '../styles/inspector.css'
+import '../styles/analysis.css'
 import '../styles/motion.css'
 import { App } from '../components/shell/app.tsx'
 

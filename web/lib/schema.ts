@@ -14,7 +14,9 @@ export interface FieldSchema {
 }
 
 export interface Field {
+  /** The way to it, with points: `recommendation.priority`. */
   name: string
+  path: string[]
   schema: FieldSchema
   required: boolean
   control: 'text' | 'number' | 'yes-no' | 'choice' | 'json'
@@ -22,21 +24,49 @@ export interface Field {
 
 type Named = Record<string, unknown>
 
-/** The fields of an object: those of its schema, and those that the value has besides. */
-export function fieldsOf(schema: unknown, value: unknown): Field[] {
-  const { properties = {}, required = [] } = (isNamed(schema) ? schema : {}) as {
-    properties?: Record<string, FieldSchema>
-    required?: string[]
-  }
+/** Objects in objects: deeper than this they are written as JSON. */
+const deepest = 3
+
+/** The fields of an object: those of its schema, and those that the value has besides where it may. */
+export function fieldsOf(schema: unknown, value: unknown, above: string[] = []): Field[] {
+  const {
+    properties = {},
+    required = [],
+    additionalProperties,
+  } = (isNamed(schema) ? schema : {}) as ObjectSchema
   const given = isNamed(value) ? value : {}
-  const names = [...new Set([...Object.keys(properties), ...Object.keys(given)])]
-  return names.map((name) => {
+  const besides = additionalProperties === false ? [] : Object.keys(given)
+  const names = [...new Set([...Object.keys(properties), ...besides])]
+  return names.flatMap((name) => {
     const one = properties[name] ?? {}
+    const path = [...above, name]
+    const needed = required.includes(name)
+    if (needed && isNamed((one as ObjectSchema).properties) && path.length < deepest)
+      return fieldsOf(one, given[name], path)
     return {
-      ...{ name, schema: one, required: required.includes(name) },
+      ...{ name: path.join('.'), path, schema: one, required: needed },
       control: controlOf(one, given[name]),
     }
   })
+}
+
+interface ObjectSchema {
+  properties?: Record<string, FieldSchema>
+  required?: string[]
+  additionalProperties?: unknown
+}
+
+export const valueAt = (value: unknown, path: readonly string[]): unknown =>
+  path.reduce((now: unknown, name) => (isNamed(now) ? now[name] : undefined), value)
+
+/** Puts a value where its path leads, making the objects on the way. */
+export function put(into: Named, path: readonly string[], value: unknown): void {
+  let at = into
+  for (const name of path.slice(0, -1)) {
+    at[name] ??= {}
+    at = at[name] as Named
+  }
+  at[path.at(-1)!] = value
 }
 
 export const isNamed = (value: unknown): value is Named =>

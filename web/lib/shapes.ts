@@ -158,6 +158,8 @@ export interface Card {
   outcomes?: Outcome[]
   digest?: string
   schema?: unknown
+  /** What is no call of a tool, and can be changed all the same. */
+  editable?: boolean
   evidence?: unknown
 }
 

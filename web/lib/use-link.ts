@@ -9,6 +9,8 @@ import { initial, type LinkState } from './link/state.ts'
 export interface ThreadView extends LinkState {
   messages: readonly Message[]
   link: Link | undefined
+  /** What the agent says of where it is, as the server last told it. */
+  agentState: unknown
 }
 
 const none = () => () => {}
@@ -37,7 +39,7 @@ export function useLink(threadId: string, agentId: string): ThreadView {
     link?.get ?? (() => initial),
     () => initial,
   )
-  const { messages: held } = agent
+  const { messages: held, state: agentState } = agent
   const messages = useMemo(() => [...state.earlier, ...held], [state.earlier, held])
-  return { ...state, messages, link }
+  return { ...state, messages, link, agentState }
 }

@@ -102,7 +102,7 @@ export function ApprovalActions(props: {
           disabled={!ready}
           onClick={approve}
         >
-          {brief(card.title, 60)}
+          {brief(card.title.replace(/\?$/, ''), 60)}
         </button>
         <button
           type="button"
@@ -113,7 +113,7 @@ export function ApprovalActions(props: {
         >
           Reject
         </button>
-        {input !== null && (
+        {(card.tool !== undefined || card.editable) && input !== null && (
           <button
             type="button"
             className="button edit"

@@ -1,6 +1,8 @@
 'use client'
 
+import { recommendationIn } from '../../lib/analysis.ts'
 import type { Card, Shown, WholeApproval } from '../../lib/shapes.ts'
+import { RecommendationView } from '../analysis/recommendation.tsx'
 import { CopyButton } from '../ui/copy-button.tsx'
 
 const risks = { low: 'Low risk', medium: 'Medium risk', high: 'High risk' }
@@ -9,8 +11,10 @@ const risks = { low: 'Low risk', medium: 'Medium risk', high: 'High risk' }
 export function Facts({ approval }: { approval: WholeApproval }) {
   const { card, input, owner, chat_id } = approval
   const { target, risk, preview, said, tool, server, agent, evidence } = card
+  const recommendation = recommendationIn(input)
   return (
     <>
+      {recommendation && <RecommendationView recommendation={recommendation} />}
       <dl className="facts">
         {target !== undefined && <Fact name="Target" value={target} mono />}
         {tool !== undefined && (

@@ -1,7 +1,7 @@
 'use client'
 
 import { type FormEvent, type ReactNode, useId, useMemo, useState } from 'react'
-import { type Field, fieldsOf, readField, written } from '../../lib/schema.ts'
+import { type Field, fieldsOf, put, readField, valueAt, written } from '../../lib/schema.ts'
 
 export interface Filled {
   value: Record<string, unknown>
@@ -22,8 +22,7 @@ export function SchemaForm(props: {
   const { schema, value, refused, disabled, marks, action, onSubmit } = props
   const fields = useMemo(() => fieldsOf(schema, value), [schema, value])
   const before = useMemo(() => {
-    const given = (value ?? {}) as Record<string, unknown>
-    return fields.map((field) => written(field, given[field.name] ?? field.schema.default))
+    return fields.map((field) => written(field, valueAt(value, field.path) ?? field.schema.default))
   }, [fields, value])
   const [texts, setTexts] = useState(before)
   const [tried, setTried] = useState(false)
@@ -66,7 +65,7 @@ function collect(fields: readonly Field[], texts: readonly string[], before: rea
   for (const [i, field] of fields.entries()) {
     const read = readField(field, texts[i] ?? '')
     if ('problem' in read) return undefined
-    if (read.value !== undefined) value[field.name] = read.value
+    if (read.value !== undefined) put(value, field.path, read.value)
   }
   const changed = fields.flatMap(({ name }, i) => (texts[i] === before[i] ? [] : [name]))
   return { value, changed }
@@ -83,7 +82,7 @@ interface FieldProps {
 
 function FormField({ field, text, changed, problem, disabled, onText }: FieldProps) {
   const id = useId()
-  const { name, schema, required, control } = field
+  const { path, schema, required, control } = field
   const shared = {
     ...{ id, disabled, value: text },
     'aria-invalid': problem !== undefined,
@@ -94,7 +93,7 @@ function FormField({ field, text, changed, problem, disabled, onText }: FieldPro
   return (
     <div className="form-field" data-changed={changed || undefined}>
       <label htmlFor={id}>
-        {schema.title ?? name}
+        {schema.title ?? path.at(-1)}
         {!required && <span className="quiet"> (may be left out)</span>}
         {changed && <span className="badge attention">changed</span>}
       </label>

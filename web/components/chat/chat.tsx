@@ -5,7 +5,7 @@ import { isRunning } from '../../lib/link/state.ts'
 import { useRuntime } from '../../lib/runtime.tsx'
 import { type ThreadView, useLink } from '../../lib/use-link.ts'
 import { useReconfigure } from '../governor/reconfigure.tsx'
-import { useThreads } from '../threads/threads-context.tsx'
+import { useListed } from '../threads/use-listed.ts'
 import { Composer } from './composer.tsx'
 import { ChatHeader } from './header.tsx'
 import { Messages } from './messages.tsx'
@@ -63,11 +63,4 @@ function useThreadAgent(
   useEffect(() => {
     if (link && chosen === undefined && agent !== undefined && agent !== first) choose(agent)
   }, [link, chosen, agent, first, choose])
-}
-
-/** The list hears at once of what is done here. */
-function useListed({ outline }: ThreadView) {
-  const { refresh } = useThreads()
-  const { status, name } = outline ?? {}
-  useEffect(refresh, [status, name, refresh])
 }

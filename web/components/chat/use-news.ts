@@ -7,7 +7,7 @@ import { wordsFor } from '../../lib/words.ts'
 import { useAnnounce } from '../shell/announcer.tsx'
 
 /** Says in whole sentences what has come of things: who does not see the page hears it once. */
-export function useNews(view: ThreadView): void {
+export function useNews(view: ThreadView, finished = 'Answer finished.'): void {
   const announce = useAnnounce()
   const running = isRunning(view)
   const { phase, outline, stopping, problem } = view
@@ -28,8 +28,8 @@ export function useNews(view: ThreadView): void {
     if (outline?.status === 'waiting') return // what is asked is told as it comes
     if (last?.status === 'cancelled') announce('Stopped.')
     else if (last?.error) announce(`The answer failed. ${wordsFor(last.error)}`)
-    else announce('Answer finished.')
-  }, [running, phase, outline, announce])
+    else announce(finished)
+  }, [running, phase, outline, announce, finished])
   const asks = outline?.asks
   const told = useRef(new Set<string>())
   useEffect(() => {

@@ -3,6 +3,8 @@
 import Link from 'next/link'
 import { usePathname } from 'next/navigation'
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react'
+import { analyst } from '../../lib/analysis.ts'
+import { useRuntime } from '../../lib/runtime.tsx'
 import { useInbox } from '../inbox/inbox-context.tsx'
 import { ThreadList } from '../threads/thread-list.tsx'
 import { Icon, Mark } from '../ui/icon.tsx'
@@ -82,6 +84,20 @@ function InboxLink() {
   )
 }
 
+function AnalysisLink() {
+  const here = usePathname().startsWith('/analysis')
+  if (!useRuntime().agents.some(({ name }) => name === analyst)) return null
+  return (
+    <Link
+      className="button plain inbox-link"
+      href="/analysis"
+      aria-current={here ? 'page' : undefined}
+    >
+      <Icon name="steps" /> Account analysis
+    </Link>
+  )
+}
+
 function Side() {
   return (
     <>
@@ -92,6 +108,7 @@ function Side() {
         <Icon name="plus" /> New chat
       </Link>
       <InboxLink />
+      <AnalysisLink />
       <ThreadList />
     </>
   )

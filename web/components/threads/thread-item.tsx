@@ -3,6 +3,7 @@
 import Link from 'next/link'
 import { usePathname, useRouter } from 'next/navigation'
 import { useState } from 'react'
+import { analyst } from '../../lib/analysis.ts'
 import { archiveThread, deleteThread, renameThread } from '../../lib/api.ts'
 import type { ThreadRow } from '../../lib/shapes.ts'
 import { ago, errorWords } from '../../lib/words.ts'
@@ -20,8 +21,10 @@ export function ThreadItem({ row }: { row: ThreadRow }) {
   const { refresh } = useThreads()
   const announce = useAnnounce()
   const router = useRouter()
-  const href = `/t/${encodeURIComponent(row.id)}`
-  const current = usePathname() === href
+  const [chat, analysis] = ['t', 'analysis'].map((one) => `/${one}/${encodeURIComponent(row.id)}`)
+  const href = (row.agentId === analyst ? analysis : chat) ?? ''
+  const place = usePathname()
+  const current = place === chat || place === analysis
   const name = row.name ?? 'Untitled chat'
   const change = async (work: Promise<unknown>, done: string) => {
     setDoing(undefined)

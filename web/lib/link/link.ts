@@ -117,9 +117,11 @@ export class Link extends Store<LinkState> {
     const agent = this.#agent
     const before = { earlier: this.get().earlier, held: agent.messages }
     const handrail: Record<string, string> = {}
+    let forwarded = {}
     let fresh: string | undefined
     if ('say' in job) {
       const { content, branchFrom, whenBusy } = job.say
+      forwarded = job.say.forwarded ?? {}
       fresh = crypto.randomUUID()
       if (branchFrom !== undefined) this.#cut(branchFrom, 0)
       // A new list, not a longer one: components know lists by their identity.
@@ -129,7 +131,7 @@ export class Link extends Store<LinkState> {
     } else this.#cut(job.again, 1)
     this.set({ saying: true, outputs: {}, calls: {} })
     agent.pendingInterrupts = [] // the server knows which are open, and says so
-    const begin = () => this.#core.runAgent({ agent, forwardedProps: { handrail } })
+    const begin = () => this.#core.runAgent({ agent, forwardedProps: { ...forwarded, handrail } })
     const { ended, failure } = await this.#streams.read(begin, this.#turn.signal, fresh)
     const cut = failure ? failure.code === 'cut' : !ended && !this.#turn.signal.aborted
     if (cut && 'say' in job && fresh) this.#unsure = { id: fresh, saying: job.say }

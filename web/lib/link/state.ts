@@ -37,6 +37,8 @@ export interface Saying {
   /** The message that this one replaces: an edit. */
   branchFrom?: string
   whenBusy?: 'queue' | 'cancel'
+  /** What the agent is told besides. */
+  forwarded?: Record<string, string>
 }
 
 export const initial: LinkState = {
