@@ -186,6 +186,24 @@ test('a message to a chat that works waits in line, or takes the place of what r
   ])
 })
 
+test('an answer that ended while the next message was on its way is shown whole', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`tell ${thread}`)
+  await tab.shows(`user: tell ${thread}`, begun)
+  await tab.page.route('**/run', async (route) => {
+    scene.stage.open(thread)
+    await expect
+      .poll(() => scene.stage.runs(thread), { timeout: 20_000 })
+      .toMatchObject([{ status: 'COMPLETED' }])
+    await route.fallback()
+  })
+  await tab.input.fill('answer two')
+  await tab.button('Send after it').click()
+  await tab.shows(`user: tell ${thread}`, whole, 'user: answer two', 'assistant: Answer two.')
+  await tab.idle()
+})
+
 test('a question blocks the chat until it is answered, and says so', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()

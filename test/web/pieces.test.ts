@@ -43,10 +43,25 @@ describe('a long list of messages', () => {
   test('is sent with all ids, and the words of what is new only', () => {
     const { earlier, held } = parted(messages)
     const body = JSON.stringify({ threadId: 't', messages: held })
-    const sent = JSON.parse(slim(body, earlier, new Set(['m196']))) as { messages: object[] }
+    const fresh = new Set(['m196'])
+    const sent = JSON.parse(slim(body, earlier, { fresh, left: false })) as {
+      messages: object[]
+    }
     expect(sent.messages).toHaveLength(200)
     expect(sent.messages[196]).toEqual(messages[196])
     expect(sent.messages[3]).toEqual({ id: 'm3', role: 'assistant', content: '' })
     expect(JSON.stringify(sent)).not.toContain('words 197')
+  })
+
+  test('does not name the last answer where it may not be whole', () => {
+    const held = [...messages.slice(190), { id: 'new', role: 'user', content: 'more' }]
+    const body = JSON.stringify({ threadId: 't', messages: held })
+    const sent = JSON.parse(slim(body, [], { fresh: new Set(['new']), left: true })) as {
+      messages: { id: string }[]
+    }
+    expect(sent.messages.map(({ id }) => id)).toEqual([
+      ...held.slice(0, 7).map(({ id }) => id), // up to what was asked
+      'new',
+    ])
   })
 })

@@ -155,6 +155,12 @@ export const getGrants = (id: string) => json<{ grants: Grant[] }>(`${thread(id)
 export const revokeGrant = (id: string, grantId: string) =>
   request(`${thread(id)}/grants/${encodeURIComponent(grantId)}`, { method: 'DELETE' })
 
+/** An empty chat; one that is there already will do as well. */
+export const createChat = (id: string, agent: string) =>
+  request('/chats', send('POST', { id, agent })).catch((problem: unknown) => {
+    if (!(problem instanceof ApiError && problem.code === 'thread_exists')) throw problem
+  })
+
 export const getBudget = (id: string) => json<Budget>(`${thread(id)}/governor`)
 
 export const setBudget = (id: string, change: BudgetChange) =>
@@ -163,6 +169,9 @@ export const setBudget = (id: string, change: BudgetChange) =>
 export interface BudgetChange {
   isHitlEnabled?: boolean
   actionLimit?: number
+  /** Null: no limit. */
+  tokenLimit?: number | null
+  moneyLimit?: number | null
   reset?: boolean
 }
 

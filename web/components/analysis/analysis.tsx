@@ -1,6 +1,6 @@
 'use client'
 
-import { useEffect } from 'react'
+import { useEffect, useRef } from 'react'
 import { analyst, type Shared } from '../../lib/analysis.ts'
 import { isRunning } from '../../lib/link/state.ts'
 import { useRuntime } from '../../lib/runtime.tsx'
@@ -23,7 +23,7 @@ function Followed({ threadId }: { threadId: string }) {
   const view = useLink(threadId, analyst)
   useNews(view, 'The analysis is finished.')
   useListed(view)
-  const shared = sharedOf(view)
+  const shared = useShared(view)
   const account = shared.account_id ?? undefined
   const title = account === undefined ? 'Account analysis' : `Analysis of ${account}`
   const { outline } = view
@@ -61,10 +61,15 @@ function Body(props: { threadId: string; view: ThreadView; shared: Shared }) {
   return <Choose view={view} />
 }
 
-/** The agent's state, if it is of the run that is shown: the last one's is there until the next has begun. */
-function sharedOf(view: ThreadView): Shared {
-  const shared = (view.agentState ?? {}) as Shared
+/**
+ * The agent's state, if it is of the run that is shown: the last one's is there until the next has begun.
+ * CopilotKit forgets it when it connects anew, until the server tells it again; what was shown stays.
+ */
+function useShared(view: ThreadView): Shared {
+  const kept = useRef<Shared>({})
+  const told = (view.agentState ?? {}) as Shared
+  if (told.run_id !== undefined) kept.current = told
   const run = view.outline?.turns.at(-1)?.runId
-  const old = run !== undefined && shared.run_id !== run && !isRunning(view)
-  return old ? {} : shared
+  const old = run !== undefined && kept.current.run_id !== run && !isRunning(view)
+  return old ? {} : kept.current
 }

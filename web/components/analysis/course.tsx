@@ -16,7 +16,7 @@ export function Course(props: { threadId: string; view: ThreadView; shared: Shar
   const run = running ? 'running' : outline?.turns.at(-1)?.status
   const asks = running ? [] : (outline?.asks ?? [])
   const stations = stationsOf(shared, run)
-  useStationNews(stations)
+  useStationNews(shared.run_id, stations)
   return (
     <>
       {asks[0] && (

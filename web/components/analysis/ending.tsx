@@ -1,26 +1,17 @@
 'use client'
 
 import Link from 'next/link'
-import { useState } from 'react'
 import { actionWords, type Shared } from '../../lib/analysis.ts'
-import { retryRun } from '../../lib/api.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
-import { errorWords, wordsFor } from '../../lib/words.ts'
+import { wordsFor } from '../../lib/words.ts'
 import { Icon } from '../ui/icon.tsx'
 
 /** What came of it, and what can be done next. */
 export function Ending(props: { threadId: string; view: ThreadView; shared: Shared }) {
   const { threadId, view, shared } = props
   const turn = view.outline?.turns.at(-1)
-  const [problem, setProblem] = useState<string>()
-  const [busy, setBusy] = useState(false)
+  const { problem, link } = view
   if (!turn || turn.status === 'waiting') return null
-  const again = async () => {
-    setBusy(true)
-    await retryRun(threadId, turn.runId).catch((error) => setProblem(errorWords(error)))
-    setBusy(false)
-    view.link?.refresh()
-  }
   const failed = turn.status === 'failed'
   return (
     <section className="outcome" aria-label="Outcome" data-failed={failed || undefined}>
@@ -28,14 +19,14 @@ export function Ending(props: { threadId: string; view: ThreadView; shared: Shar
         <Icon name={failed ? 'alert' : turn.status === 'cancelled' ? 'close' : 'check'} />{' '}
         {outcomeWords(turn.status, turn.error, shared)}
       </p>
-      {problem !== undefined && (
+      {problem && (
         <p className="refused" role="alert">
-          {problem}
+          {wordsFor(problem.error)}
         </p>
       )}
       <p className="actions">
         {failed && (
-          <button type="button" className="button primary" disabled={busy} onClick={again}>
+          <button type="button" className="button primary" onClick={() => link?.retry(turn.runId)}>
             Try again
           </button>
         )}

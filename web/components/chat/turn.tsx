@@ -2,7 +2,6 @@
 
 import Link from 'next/link'
 import { memo } from 'react'
-import { retryRun } from '../../lib/api.ts'
 import type { Turn } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { wordsFor } from '../../lib/words.ts'
@@ -54,9 +53,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
           {live && last && view.outline && view.outline.asks.length > 0 && (
             <AskGroup outline={view.outline} link={link} />
           )}
-          {!live && detail && (
-            <Ending threadId={threadId} detail={detail} view={view} last={last} />
-          )}
+          {!live && detail && <Ending detail={detail} view={view} last={last} />}
           {live && words !== '' && <div className="turn-tools" />}
           {!live && words !== '' && (
             <div className="turn-tools" data-last={last || undefined}>
@@ -99,23 +96,19 @@ function same(a: TurnProps, b: TurnProps): boolean {
   return sameTurn(a.turn, b.turn)
 }
 
-function Ending(props: { threadId: string; detail: Turn; view: ThreadView; last: boolean }) {
-  const { threadId, detail, view, last } = props
+function Ending(props: { detail: Turn; view: ThreadView; last: boolean }) {
+  const { detail, view, last } = props
   const { status, error, runId } = detail
   if (status === 'cancelled') return <p className="ending">Stopped. What was said is kept.</p>
   if (status === 'waiting' && last)
     return view.outline && <AskGroup outline={view.outline} link={view.link} />
   if (status !== 'failed' || !error) return null
-  const again = async () => {
-    await retryRun(threadId, runId).catch(() => {})
-    view.link?.refresh()
-  }
   return (
     <div className="ending failed">
       <Icon name="alert" />
       <p>{wordsFor(error)}</p>
       {last && (
-        <button type="button" className="button" onClick={again}>
+        <button type="button" className="button" onClick={() => view.link?.retry(runId)}>
           Try again
         </button>
       )}

@@ -11,25 +11,30 @@ export function useNews(view: ThreadView, finished = 'Answer finished.'): void {
   const announce = useAnnounce()
   const running = isRunning(view)
   const { phase, outline, stopping, problem } = view
-  const was = useRef({ running, phase })
+  const waiting = outline?.status === 'waiting'
+  const was = useRef(phase)
+  /** Something was going on: how it ends is told, once it is sure. */
+  const owed = useRef(false)
   const lost = useRef(false)
   useEffect(() => {
     const before = was.current
-    was.current = { running, phase }
-    if (before.phase !== phase) {
+    was.current = phase
+    if (before !== phase) {
       if (phase === 'reconnecting') announce('The connection is lost. Trying again.')
       // Catching up with a change is no news: only what was said to be lost is said to be back.
       if (phase === 'live' && lost.current) announce('Connected again.')
       if (phase === 'reconnecting') lost.current = true
       if (phase === 'live') lost.current = false
     }
-    if (!before.running || running || phase !== 'live') return
+    if (running || waiting) owed.current = true // what is asked is told as it comes
+    if (running || waiting || phase !== 'live' || !owed.current) return
+    owed.current = false
+    if (problem) return // nothing came of it, and that is told below
     const last = outline?.turns.at(-1)
-    if (outline?.status === 'waiting') return // what is asked is told as it comes
     if (last?.status === 'cancelled') announce('Stopped.')
     else if (last?.error) announce(`The answer failed. ${wordsFor(last.error)}`)
     else announce(finished)
-  }, [running, phase, outline, announce, finished])
+  }, [running, waiting, phase, outline, problem, announce, finished])
   const asks = outline?.asks
   const told = useRef(new Set<string>())
   useEffect(() => {

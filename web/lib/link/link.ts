@@ -1,6 +1,15 @@
 import type { AbstractAgent, HttpAgent, Message } from '@ag-ui/client'
 import type { CopilotKitCoreReact } from '@copilotkit/react-core/v2/context'
-import { ApiError, getOutline, stopThread, watchPath } from '../api.ts'
+import {
+  ApiError,
+  type BudgetChange,
+  createChat,
+  getOutline,
+  retryRun,
+  setBudget,
+  stopThread,
+  watchPath,
+} from '../api.ts'
 import { events } from '../events.ts'
 import type { Standing } from '../shapes.ts'
 import { parted } from './messages.ts'
@@ -12,7 +21,7 @@ import { aborted, pause, whileHidden } from './waiting.ts'
 /** A browser has six connections for a server: tabs that nobody looks at must not hold one each. */
 const sleepAfter = 30_000
 
-type Job = { say: Saying } | { again: string }
+type Job = { say: Saying } | { again: string } | { retry: string }
 
 /**
  * Ties the page to a thread: shows it as it is, says what is said, and finds the way back by itself
@@ -71,6 +80,17 @@ export class Link extends Store<LinkState> {
     this.#do({ again: messageId })
   }
 
+  /** Runs a turn that failed once more, from where it failed. */
+  retry(runId: string): void {
+    this.#do({ retry: runId })
+    this.set({ saying: true }) // at once: until it is known to run, nothing else is to be sent
+  }
+
+  /** The budget of a thread that has not begun: the first message brings it along. */
+  plan(budget: BudgetChange): void {
+    this.set({ planned: budget })
+  }
+
   async stop(): Promise<void> {
     this.set({ stopping: true, problem: undefined })
     try {
@@ -114,6 +134,7 @@ export class Link extends Store<LinkState> {
 
   /** Gives whether the page shows all there is. */
   async #carryOut(job: Job): Promise<boolean> {
+    if ('retry' in job) return await this.#retry(job.retry)
     const agent = this.#agent
     const before = { earlier: this.get().earlier, held: agent.messages }
     const handrail: Record<string, string> = {}
@@ -131,6 +152,13 @@ export class Link extends Store<LinkState> {
     } else this.#cut(job.again, 1)
     this.set({ saying: true, outputs: {}, calls: {} })
     agent.pendingInterrupts = [] // the server knows which are open, and says so
+    const refused = await this.#begun()
+    if (refused) {
+      agent.setMessages(before.held)
+      const taken = 'say' in job ? { saying: job.say } : {}
+      this.set({ saying: false, problem: { error: refused, ...taken } })
+      return false
+    }
     const begin = () => this.#core.runAgent({ agent, forwardedProps: { ...forwarded, handrail } })
     const { ended, failure } = await this.#streams.read(begin, this.#turn.signal, fresh)
     const cut = failure ? failure.code === 'cut' : !ended && !this.#turn.signal.aborted
@@ -143,6 +171,31 @@ export class Link extends Store<LinkState> {
     const taken = 'say' in job ? { saying: job.say } : {}
     this.set({ earlier: before.earlier, problem: { error: failure, ...taken } })
     return read
+  }
+
+  async #retry(runId: string): Promise<boolean> {
+    try {
+      await retryRun(this.#threadId, runId)
+      await this.#read()
+    } catch (problem) {
+      this.#tell(problem)
+    }
+    this.set({ saying: false })
+    return false // what runs is followed
+  }
+
+  /** Begins the thread with the budget that was planned for it, if one was; gives why it could not. */
+  async #begun(): Promise<ApiError | undefined> {
+    const { planned } = this.get()
+    if (!planned) return undefined
+    try {
+      await createChat(this.#threadId, this.#agentId)
+      await setBudget(this.#threadId, planned)
+      this.set({ planned: undefined })
+      return undefined
+    } catch (problem) {
+      return problem instanceof ApiError ? problem : new ApiError(0, 'unknown', String(problem))
+    }
   }
 
   /** Leaves the list as it was before a message; `more` messages from there on stay. */

@@ -31,14 +31,20 @@ const reconfigureHITL = {
   parameters: { type: 'object', properties: {} },
 }
 
-/** The request of CopilotKit's agent with all ids, and the words of `fresh` only: what may be new. */
+/**
+ * The request of CopilotKit's agent with all ids, and the words of `fresh` only: what may be new. After a
+ * stream that was `left` in its middle the last answer may be there in part: the server takes what has an
+ * id here for whole, so it is not named, and comes with the server's list.
+ */
 export function slim(
   body: string,
   earlier: readonly Message[],
-  fresh: ReadonlySet<string>,
+  { fresh, left }: { fresh: ReadonlySet<string>; left: boolean },
 ): string {
   const input = JSON.parse(body) as { messages: Message[]; tools?: object[] }
-  const messages = input.messages.map((one) => (fresh.has(one.id) ? one : stub(one)))
+  const said = input.messages.findLastIndex(({ id, role }) => role === 'user' && !fresh.has(id))
+  const whole = ({ role }: Message, i: number) => !left || role === 'user' || i <= said
+  const messages = input.messages.filter(whole).map((one) => (fresh.has(one.id) ? one : stub(one)))
   const tools = [...(input.tools ?? []), reconfigureHITL]
   return JSON.stringify({ ...input, tools, messages: [...earlier.map(stub), ...messages] })
 }

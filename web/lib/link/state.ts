@@ -1,5 +1,5 @@
 import type { Message } from '@ag-ui/client'
-import type { ApiError } from '../api.ts'
+import type { ApiError, BudgetChange } from '../api.ts'
 import type { Budget, CallStanding, Outline } from '../shapes.ts'
 import type { Content } from './messages.ts'
 
@@ -12,6 +12,8 @@ export interface LinkState {
   outline: Outline | undefined
   /** The budget as it was last told. */
   governor: Budget | undefined
+  /** The budget that a new thread is to begin with. */
+  planned: BudgetChange | undefined
   /** Messages before those that the agent holds. */
   earlier: readonly Message[]
   /** This page has said something and reads the answer. */
@@ -45,6 +47,7 @@ export const initial: LinkState = {
   phase: 'loading',
   outline: undefined,
   governor: undefined,
+  planned: undefined,
   earlier: [],
   saying: false,
   stopping: false,

@@ -16,6 +16,8 @@ export class Streams {
   readonly #store: Store<LinkState>
   #outcome: Outcome = { ended: false, failure: undefined }
   #signal = AbortSignal.abort()
+  /** The stream before this one was not read to its end. */
+  #left = false
   /** Messages that the server may not have: nothing was heard of it since they were sent. */
   readonly #fresh = new Set<string>()
 
@@ -59,6 +61,7 @@ export class Streams {
   /** Reads a stream to its end, or until the signal fires. `fresh` is the message that is new. */
   async read(begin: () => Promise<unknown>, signal: AbortSignal, fresh?: string): Promise<Outcome> {
     await this.#agent.detachActiveRun()
+    this.#left = !this.#outcome.ended
     this.#outcome = { ended: false, failure: undefined }
     this.#signal = signal
     if (fresh !== undefined) this.#fresh.add(fresh)
@@ -79,7 +82,10 @@ export class Streams {
 
   #fetch(url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
     if (typeof init.body !== 'string') return fetch(url, init) // it asks what the runtime offers
-    const body = slim(init.body, this.#store.get().earlier, this.#fresh)
+    const body = slim(init.body, this.#store.get().earlier, {
+      fresh: this.#fresh,
+      left: this.#left,
+    })
     // Leaving a stream must close it: a browser has six connections for a server, and no more.
     return fetch(url, { ...init, body, signal: this.#signal })
   }
