@@ -61,6 +61,15 @@ const fragile = defineTool({
   },
 })
 
+const vault = defineTool({
+  name: 'vault',
+  description: 'Only others may allow it.',
+  schema: z.strictObject({ door: z.string() }),
+  access: 'write',
+  describe: ({ door }) => `Open ${door}`,
+  run: async ({ door }) => `${door} is open`,
+})
+
 const asker = defineTool({
   name: 'asker',
   description: 'Asks for what only a person knows.',
@@ -81,10 +90,11 @@ const asker = defineTool({
   },
 })
 
-export const tools = [pay, wipe, hurry, fragile, asker]
+export const tools = [pay, wipe, hurry, vault, fragile, asker]
 
 export const policy = [
   { name: 'in a hurry', tool: 'hurry', decision: 'ask', timeout: 4_000, atTimeout: 'reject' },
+  { name: 'by two', tool: 'vault', decision: 'ask', audience: ['approver'] },
 ]
 
 /** The calls that a word of the user makes the model ask for. */
@@ -99,6 +109,8 @@ export function callsFor(word, rest) {
       return [['wipe', { disk: first }]]
     case 'hurry':
       return [['hurry', {}]]
+    case 'vault':
+      return [['vault', { door: first }]]
     case 'carry':
       return [['fragile', { load: first }]]
     case 'who':

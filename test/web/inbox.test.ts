@@ -6,37 +6,46 @@ const scene = theatre({
   HANDRAIL_API_KEYS: 'ann-has-this-long-key=ann,bob-has-this-long-key=bob:user+approver',
 })
 const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
-const as = (who: 'ann' | 'bob') => ({ authorization: `Bearer ${who}-has-this-long-key` })
+type Who = 'ann' | 'bob'
+const as = (who: Who) => ({ authorization: `Bearer ${who}-has-this-long-key` })
 
-/** Something that waits for a decision, on a chat of its own. */
-async function asked(words: string): Promise<string> {
-  const chat = randomUUID()
-  const response = await fetch(`${scene.stage.url}/chats/${chat}/interactions`, {
-    method: 'POST',
+const send = (method: string, path: string, body: object) =>
+  fetch(scene.stage.url + path, {
+    method,
     headers: { ...as('ann'), 'content-type': 'application/json' },
-    body: JSON.stringify({ user_message: words }),
+    body: JSON.stringify(body),
   })
+
+/** Something of ann's that waits for a decision, on a chat of its own. */
+async function asked(words: string, chat: string = randomUUID(), who: Who = 'ann') {
+  const response = await send('POST', `/chats/${chat}/interactions`, { user_message: words })
   onTestFinished(() => response.body?.cancel())
-  await expect.poll(async () => (await open(chat)).length, { timeout: 10_000 }).toBeGreaterThan(0)
+  const count = async () => (await open(chat, who)).length
+  await expect.poll(count, { timeout: 10_000 }).toBeGreaterThan(0)
   return chat
 }
 
-async function open(chat: string): Promise<string[]> {
-  const response = await fetch(`${scene.stage.url}/approvals?thread=${chat}`, {
-    headers: as('ann'),
-  })
+/** What may be decided: of a chat by its owner, of all chats by others. */
+async function open(chat: string, who: Who = 'ann'): Promise<string[]> {
+  const query = who === 'ann' ? `?thread=${chat}` : ''
+  const response = await fetch(`${scene.stage.url}/approvals${query}`, { headers: as(who) })
   const { approvals } = (await response.json()) as { approvals: { id: string }[] }
   return approvals.map(({ id }) => id)
 }
 
 /** The inbox of ann or bob. */
-async function inbox(who: 'ann' | 'bob', options = {}, path = '/inbox'): Promise<Tab> {
+async function inbox(who: Who, options = {}, path = '/inbox'): Promise<Tab> {
+  const tab = await signedIn(who, options, path)
+  await visible(tab.page.getByRole('heading', { name: 'Inbox', level: 1 }))
+  await tab.live()
+  return tab
+}
+
+async function signedIn(who: Who, options: object, path: string): Promise<Tab> {
   const tab = await scene.visit().open(options, path)
   tab.expectTrouble() // the browser tells of the answer that asks for a key
   await tab.page.getByLabel('API key').fill(`${who}-has-this-long-key`)
   await tab.button('Sign in').click()
-  await visible(tab.page.getByRole('heading', { name: 'Inbox', level: 1 }))
-  await tab.live()
   return tab
 }
 
@@ -125,4 +134,40 @@ test('an approver without the chat sees the question and not the chat, and one d
   await visible(row(ann, guest).getByText('It is approved by bob.'))
   expect(await ann.page.locator('.refused').count()).toBe(0)
   expect(await open(chat)).toEqual([])
+})
+
+test('a budget that is used up is asked about in the inbox too, and answered there', async () => {
+  scene.stage.open('always')
+  const chat = randomUUID()
+  await send('POST', '/chats', { id: chat })
+  await send('PUT', `/threads/${chat}/governor`, { isHitlEnabled: true, actionLimit: 1 })
+  const tab = await inbox('ann')
+  await asked('steps 2', chat)
+  const budget = row(tab, 'Budget').filter({ hasText: /model call/ })
+  await budget.getByRole('button').first().click()
+  await visible(budget.getByText(/One call of demo by assistant/))
+  await tab.looksRight('inbox-budget')
+  await budget.getByLabel('Another number of calls').fill('9')
+  await budget.getByRole('button', { name: 'Continue', exact: true }).click()
+  await visible(tab.page.getByText('It is answered by ann.'))
+  const status = async () => {
+    const response = await fetch(`${scene.stage.url}/chats/${chat}`, { headers: as('ann') })
+    return ((await response.json()) as { interactions: { status: string }[] }).interactions
+  }
+  await expect.poll(status, { timeout: 20_000 }).toMatchObject([{ status: 'COMPLETED' }])
+})
+
+test('who owns the chat but may not decide sees that, and sees it decided by who may', async () => {
+  const door = randomUUID().slice(0, 8)
+  const chat = await asked(`vault ${door}`, randomUUID(), 'bob')
+  const ann = await signedIn('ann', {}, `/t/${chat}`)
+  await ann.live()
+  await visible(ann.page.getByText('This is for others to decide: approver.'))
+  expect(await ann.page.locator('.ask-card .approve').count()).toBe(0)
+  await ann.looksRight('card-for-others')
+  const bob = await inbox('bob')
+  await row(bob, door).getByRole('button').first().click()
+  await row(bob, door).locator('.approve:enabled').click()
+  await visible(ann.page.locator('.settled').getByText(/Approved by bob/))
+  await ann.ends(`${door} is open`)
 })

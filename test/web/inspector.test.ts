@@ -43,6 +43,24 @@ test('a run is looked into: entries, durations, tokens, and where it stood at an
   await visible(tab.page.getByText('hello').first())
 })
 
+test('a run is looked into while it is under way, and what happens comes by itself', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`tell ${thread}`)
+  await tab.ends('Once upon a time')
+  const response = await fetch(`${scene.stage.url}/chats/${thread}`)
+  const { interactions } = (await response.json()) as { interactions: { id: string }[] }
+  await tab.page.goto(`${scene.url}/t/${thread}/runs/${interactions[0]?.id}`)
+  const state = tab.page.getByRole('region', { name: 'State at this point' })
+  await visible(state.getByText('running', { exact: true }))
+  await visible(tab.page.getByText('Under way', { exact: true }).first())
+  const before = await tab.page.locator('.timeline > li').count()
+  scene.stage.open(thread)
+  await visible(state.getByText('completed'))
+  expect(await tab.page.locator('.timeline > li').count()).toBeGreaterThan(before)
+  await expect.poll(() => tab.page.locator('.connection').count()).toBe(0)
+})
+
 test('a run that is not there is said to be, on a phone and in the dark too', async () => {
   const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
   const { thread, open } = scene.visit()

@@ -21,7 +21,7 @@ export function Welcome({ view, agent }: { view: ThreadView; agent: AgentInfo | 
         <p>What is said here now begins a new one.</p>
       </div>
     )
-  if (phase === 'loading' || outline !== undefined)
+  if (phase === 'loading' || (outline && outline.turns.length > 0))
     return (
       <div className="scroller" aria-busy="true">
         <div className="column skeleton" aria-hidden="true">

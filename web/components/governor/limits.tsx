@@ -1,28 +1,19 @@
 'use client'
 
-import { type FormEvent, useEffect, useId, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { type BudgetChange, getBudget, setBudget } from '../../lib/api.ts'
 import type { Budget, Measure } from '../../lib/shapes.ts'
 import { errorWords } from '../../lib/words.ts'
 import { useAnnounce } from '../shell/announcer.tsx'
+import { LimitsForm } from './limits-form.tsx'
 
 /** The budget of a chat, to read and to set. Where the chat waits for more, setting it is the answer. */
-export function Limits({ threadId, onSet }: { threadId: string; onSet: () => void }) {
+export function ChatLimits({ threadId, onSet }: { threadId: string; onSet: () => void }) {
   const [budget, setRead] = useState<Budget>()
-  const [on, setOn] = useState(false)
-  const [limit, setLimit] = useState('')
   const [problem, setProblem] = useState<string>()
   const announce = useAnnounce()
-  const id = useId()
   useEffect(() => {
-    getBudget(threadId).then(
-      (read) => {
-        setRead(read)
-        setOn(read.isHitlEnabled)
-        setLimit(String(read.actionLimit))
-      },
-      (error) => setProblem(errorWords(error)),
-    )
+    getBudget(threadId).then(setRead, (error) => setProblem(errorWords(error)))
   }, [threadId])
   const change = async (wish: BudgetChange) => {
     try {
@@ -33,59 +24,76 @@ export function Limits({ threadId, onSet }: { threadId: string; onSet: () => voi
       setProblem(errorWords(error))
     }
   }
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    const calls = Number(limit)
-    if (!/^\d+$/.test(limit.trim()) || calls > 1_000_000)
-      return setProblem('The limit is a whole number up to 1,000,000.')
-    void change({ isHitlEnabled: on, actionLimit: calls })
-  }
+  if (!budget) return <p className="quiet">{problem ?? 'Reading…'}</p>
+  const { isHitlEnabled, actionLimit, actionsUsed, total, tokens, money } = budget
   return (
-    <form className="meter-panel" onSubmit={submit} noValidate>
-      <h2>Budget of this chat</h2>
-      {!budget && problem === undefined && <p className="quiet">Reading…</p>}
-      {budget && (
+    <LimitsForm
+      limits={{
+        on: isHitlEnabled,
+        calls: String(actionLimit),
+        tokens: String(tokens.limit ?? ''),
+        money: String(money.limit ?? ''),
+      }}
+      problem={problem}
+      onSet={change}
+      note={
         <>
-          <label className="check">
-            <input type="checkbox" checked={on} onChange={(event) => setOn(event.target.checked)} />
-            Ask me when the limit is reached
-          </label>
-          <label htmlFor={id}>Model calls before I am asked</label>
-          <input
-            id={id}
-            inputMode="numeric"
-            disabled={!on}
-            value={limit}
-            onChange={(event) => setLimit(event.target.value)}
-          />
           <p className="note">
-            {budget.actionsUsed} used since the budget was given, {budget.total} in all. Questions
-            about tools are asked either way.
+            {actionsUsed} used since the budget was given, {total} in all. Questions about tools are
+            asked either way.
           </p>
-          <Amount name="Tokens" measure={budget.tokens} />
-          <Amount name="Money" measure={budget.money} />
+          <Used name="Tokens" measure={tokens} />
+          <Used name="Money" measure={money} />
         </>
-      )}
-      {problem !== undefined && (
-        <p className="refused" role="alert">
-          {problem}
-        </p>
-      )}
-      <p className="actions">
-        {budget && on && budget.actionsUsed > 0 && (
+      }
+      action={
+        isHitlEnabled &&
+        actionsUsed > 0 && (
           <button type="button" className="button" onClick={() => change({ reset: true })}>
             Begin at 0 again
           </button>
-        )}
-        <button type="submit" className="button primary" disabled={!budget}>
-          Set
-        </button>
-      </p>
-    </form>
+        )
+      }
+    />
   )
 }
 
-function Amount({ name, measure }: { name: string; measure: Measure }) {
+/** Calls that a chat gets when nothing else is said. */
+const usual = 10
+
+/** The budget that a chat is to begin with: the first message takes it along. */
+export function PlannedLimits(props: {
+  planned: BudgetChange | undefined
+  onPlan: (change: BudgetChange) => void
+}) {
+  const { planned, onPlan } = props
+  const announce = useAnnounce()
+  return (
+    <LimitsForm
+      limits={{
+        on: planned?.isHitlEnabled ?? true,
+        calls: String(planned?.actionLimit ?? usual),
+        tokens: String(planned?.tokenLimit ?? ''),
+        money: String(planned?.moneyLimit ?? ''),
+      }}
+      problem={undefined}
+      onSet={(change) => {
+        announce('The budget is set with your first message.')
+        const { tokenLimit, moneyLimit, ...calls } = change
+        // What is left empty here is the server's to say.
+        onPlan({ ...calls, ...(tokenLimit && { tokenLimit }), ...(moneyLimit && { moneyLimit }) })
+      }}
+      note={
+        <p className="note">
+          It is set with your first message. Unless you set one, the server’s own holds.
+        </p>
+      }
+      action={null}
+    />
+  )
+}
+
+function Used({ name, measure }: { name: string; measure: Measure }) {
   const { limit, used, total, hard, why } = measure
   if (limit === null && total === 0) return null
   const shown = (value: number) => value.toLocaleString([], { maximumFractionDigits: 4 })

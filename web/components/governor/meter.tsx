@@ -3,17 +3,12 @@
 import type { Budget, Measure } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Panel } from '../ui/panel.tsx'
-import { Limits } from './limits.tsx'
+import { ChatLimits, PlannedLimits } from './limits.tsx'
 
 /** What the chat has used of what it may use before somebody is asked. Always there. */
 export function Meter({ threadId, view }: { threadId: string; view: ThreadView }) {
   const { governor, link, outline } = view
-  if (!governor || !outline)
-    return (
-      <p className="meter quiet" title="A limit can be set once the chat has begun">
-        No calls yet
-      </p>
-    )
+  if (!governor || !outline) return <Planned view={view} />
   const { isHitlEnabled: on, actionLimit, actionsUsed, total } = governor
   const spent = on && actionsUsed >= actionLimit
   return (
@@ -35,10 +30,38 @@ export function Meter({ threadId, view }: { threadId: string; view: ThreadView }
       }
     >
       {(close) => (
-        <Limits
+        <ChatLimits
           threadId={threadId}
           onSet={() => {
             link?.refresh()
+            close()
+          }}
+        />
+      )}
+    </Panel>
+  )
+}
+
+/** A chat that has not begun has no budget yet: it is planned, and set with the first message. */
+function Planned({ view: { planned, link, phase } }: { view: ThreadView }) {
+  if (phase === 'loading' || !link) return <p className="meter quiet">No calls yet</p>
+  const words = planned?.isHitlEnabled ? `0 / ${planned.actionLimit} calls` : 'No calls yet'
+  return (
+    <Panel
+      className="meter"
+      title="Budget"
+      label={
+        <>
+          <span className="visually-hidden">Budget: </span>
+          <span className="meter-words">{words}</span>
+        </>
+      }
+    >
+      {(close) => (
+        <PlannedLimits
+          planned={planned}
+          onPlan={(budget) => {
+            link.plan(budget)
             close()
           }}
         />

@@ -12,7 +12,7 @@ import { useJournal } from './use-journal.ts'
 
 /** One run, entry by entry: what happened, how long it took, what it used, and where it stood at any point. */
 export function Inspector({ threadId, runId }: { threadId: string; runId: string }) {
-  const { entries, more, loading, problem, readOn } = useJournal(threadId, runId)
+  const { entries, more, loading, live, problem, readOn } = useJournal(threadId, runId)
   const [point, setPoint] = useState<number>()
   const openDrawer = useDrawer()
   const id = useId()
@@ -36,6 +36,12 @@ export function Inspector({ threadId, runId }: { threadId: string; runId: string
           <Icon name="menu" />
         </button>
         <h1>Run, step by step</h1>
+        {live && (
+          <p className="connection" data-phase="live">
+            <span className="dot" aria-hidden="true" />
+            Under way
+          </p>
+        )}
         <button
           type="button"
           className="icon-button"

@@ -1,7 +1,9 @@
 'use client'
 
 import { useCallback, useEffect, useState } from 'react'
-import { getJournal } from '../../lib/api.ts'
+import { getJournal, watchPath } from '../../lib/api.ts'
+import { events } from '../../lib/events.ts'
+import { pause } from '../../lib/link/waiting.ts'
 import type { JournalEntry } from '../../lib/shapes.ts'
 import { errorWords } from '../../lib/words.ts'
 
@@ -12,6 +14,8 @@ export interface Journal {
   /** There is more that was not read. */
   more: boolean
   loading: boolean
+  /** The run has not ended: what is added comes by itself. */
+  live: boolean
   problem: string | undefined
   readOn: () => void
 }
@@ -31,6 +35,7 @@ export function useJournal(threadId: string, runId: string): Journal {
       let [at, count]: [number | null, number] = [after, 0]
       while (at !== null && count < most) {
         const page = await getJournal(threadId, runId, at, gone.signal)
+        if (gone.signal.aborted) return
         count += page.entries.length
         at = page.next_after
         const last = page.entries.at(-1)?.seq
@@ -46,5 +51,41 @@ export function useJournal(threadId: string, runId: string): Journal {
     return () => gone.abort()
   }, [threadId, runId, turn])
   const readOn = useCallback(() => setTurn((n) => n + 1), [])
-  return { entries, more, loading, problem, readOn }
+  const live = entries.length > 0 && !entries.some(({ kind }) => ends.has(kind))
+  useChanges(threadId, live, readOn)
+  return { entries, more, loading, live, problem, readOn }
+}
+
+const ends = new Set(['run.completed', 'run.failed', 'run.cancelled'])
+const pace = 300 // milliseconds between two looks
+
+/** Calls when something was added to the thread, while it is wanted. */
+function useChanges(threadId: string, wanted: boolean, changed: () => void): void {
+  useEffect(() => {
+    if (!wanted) return
+    const gone = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const look = () => {
+      timer = undefined
+      changed()
+    }
+    const watch = async () => {
+      for (let tries = 1; !gone.signal.aborted; tries++) {
+        try {
+          for await (const _ of events(watchPath(threadId), gone.signal)) {
+            tries = 1
+            timer ??= setTimeout(look, pace)
+          }
+        } catch {
+          // It is tried again: what was missed is read with the next change.
+        }
+        await pause(tries, gone.signal)
+      }
+    }
+    void watch()
+    return () => {
+      gone.abort()
+      clearTimeout(timer)
+    }
+  }, [threadId, wanted, changed])
 }

@@ -36,12 +36,14 @@ export function useThreads(): Threads {
   return threads
 }
 
+/** Milliseconds between two looks, and while something works, which ends soon. */
 const every = 10_000
+const oftener = 2_000
 const page = 50
 
 /**
- * The list of chats. There is no stream of it: while somebody looks, it is read every few seconds, and at
- * once when the inbox hears that somebody is needed somewhere, or not any more.
+ * The list of chats. There is no stream of it: while somebody looks, it is read every few seconds (oftener
+ * while one of them works), and at once when the inbox hears that somebody is needed somewhere, or not any more.
  */
 export function ThreadsProvider({ children }: { children: ReactNode }) {
   const [rows, setRows] = useState<ThreadRow[]>()
@@ -56,17 +58,19 @@ export function ThreadsProvider({ children }: { children: ReactNode }) {
     let timer: ReturnType<typeof setTimeout> | undefined
     const look = async () => {
       clearTimeout(timer)
+      let next = every
       try {
         const found = await listThreads({ search, archived, limit }, gone.signal)
         setRows(archived ? found.threads.filter((row) => row.archived) : found.threads)
         setMore(found.nextCursor !== null)
         setProblem(undefined)
+        if (found.threads.some(({ status }) => status === 'running')) next = oftener
       } catch (error) {
         if (gone.signal.aborted) return
         setProblem(errorWords(error))
       }
       clearTimeout(timer)
-      timer = setTimeout(() => document.visibilityState === 'visible' && look(), every)
+      timer = setTimeout(() => document.visibilityState === 'visible' && look(), next)
     }
     const shown = () => document.visibilityState === 'visible' && void look()
     read.current = () => void look()
