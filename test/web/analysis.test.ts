@@ -43,7 +43,7 @@ test('an account is chosen and analysed: results that can be read, and a recomme
   await tab.button('Analyse').click()
   await tab.hears(/Needs your decision: Approve retention_call for ACC-002/)
   await asked(tab)
-  await visible(tab.page.getByRole('heading', { name: 'Analysis of ACC-002', level: 1 }))
+  await visible(tab.page.getByRole('heading', { name: 'ACC-002: analysis', level: 1 }))
   const account = stop(tab, 'The account')
   await visible(account.getByRole('heading', { name: /Harbour Foods/ }))
   await visible(account.getByText('sample data, not from a real CRM'))
@@ -113,12 +113,12 @@ test('a step it can do without fails: that is said in words, and the rest goes o
 })
 
 test('a step it cannot do without fails: the rest is skipped, and it can be tried again', async () => {
-  const { tab } = await analysis('ACC-099', { ...phone, colorScheme: 'dark' })
+  const { tab } = await analysis('NOBODY-1', { ...phone, colorScheme: 'dark' })
   await stands(tab, 'failed', 'skipped', 'skipped', 'skipped')
-  await visible(stop(tab, 'The account').getByText(/There is no account ACC-099/))
+  await visible(stop(tab, 'The account').getByText(/^There is no account NOBODY-1/))
   await visible(tab.page.getByText('The analysis could not be finished.'))
   await tab.looksRight('phone-dark-analysis-failed')
-  const tries = () => scene.stage.guests().filter((id) => id === 'ACC-099').length
+  const tries = () => scene.stage.guests().filter((id) => id === 'NOBODY-1').length
   expect(tries()).toBe(1)
   await tab.button('Try again').click()
   await expect.poll(tries).toBe(2)
@@ -149,6 +149,7 @@ test('a server killed in step two: the page says so, and all comes back without 
   await scene.stage.kill()
   await expect.poll(tab.phase, { timeout: 10_000 }).toBe('reconnecting')
   await visible(stop(tab, 'The account').getByRole('heading', { name: /Brightway Schools/ }))
+  await visible(tab.page.getByText(/^The connection is lost\. Trying again/))
   await tab.looksRight('analysis-server-gone')
   await scene.stage.start()
   scene.stage.open('ACC-004')

@@ -41,7 +41,14 @@ test('a card says what will happen and why one might not want it, and is approve
   await one.getByText('Exact arguments').click()
   await visible(one.getByText('"amount": 7'))
   await tab.looksRight('card')
+  const [id] = await open(thread)
+  const { card: shown } = (await (await fetch(`${scene.stage.url}/approvals/${id}`)).json()) as {
+    card: { digest: string }
+  }
+  const sent = tab.page.waitForRequest((one) => one.method() === 'POST' && one.url().includes(id!))
   await tab.button(/^Pay 7 to/).click()
+  // What is decided on is what was shown.
+  expect((await sent).postDataJSON()).toEqual({ approved: true, digest: shown.digest })
   await visible(settled(tab).getByText(/Approved by local/))
   await visible(tab.page.locator('.tool-call').getByText('done'))
   await tab.idle()
@@ -139,7 +146,10 @@ test('a card counts down, and says that nobody decided in time', async () => {
   const { open: visit } = scene.visit()
   const tab = await visit()
   await tab.say('hurry')
-  await visible(card(tab).getByText(/^\d s left, then it is rejected\.$/))
+  const left = card(tab).getByText(/^\d s left, then it is rejected\.$/)
+  await visible(left)
+  const first = await left.textContent()
+  await expect.poll(() => left.textContent(), { interval: 100 }).not.toBe(first)
   await tab.screenshot('card-countdown')
   await visible(settled(tab).getByText('Expired: nobody decided in time'))
   await tab.idle()

@@ -102,6 +102,17 @@ test('answered elsewhere, the prompt changes by itself; the meter is set on and 
   await uses(tab, '6 callsno limit')
 })
 
+test('the meter moves with every call, while the answer is still being made', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`print ${thread}`)
+  await visible(tab.page.locator('.tool-call').getByText('running'))
+  await uses(tab, '1 / 2 calls')
+  scene.stage.open(thread)
+  await tab.ends('That is that.')
+  await uses(tab, '2 / 2 calls')
+})
+
 test('a limit is set before the first message, in calls and tokens, and holds from it on', async () => {
   scene.stage.open('always')
   const { thread, open } = scene.visit()

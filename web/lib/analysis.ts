@@ -112,11 +112,14 @@ export function stationsOf(shared: Shared, run: RunFace): Station[] {
       startedAt: record?.started_at,
       took: ended ? record.duration_ms : undefined,
       failures: record?.failures ?? 0,
-      error: error && { words: error.error, critical: error.critical },
+      error: error && { words: plain(error.error), critical: error.critical },
       tokens: shared.metrics?.token_usage?.[step.agent],
     }
   })
 }
+
+/** Without what the server puts before the words of a tool, for models to read. */
+const plain = (words: string) => words.replace(/^Error executing tool: /, '')
 
 function faceOf(record: StepRecord | undefined, run: RunFace): Face {
   if (!record) return isOver(run) ? 'skipped' : 'waiting'

@@ -25,7 +25,7 @@ function Followed({ threadId }: { threadId: string }) {
   useListed(view)
   const shared = useShared(view)
   const account = shared.account_id ?? undefined
-  const title = account === undefined ? 'Account analysis' : `Analysis of ${account}`
+  const title = account === undefined ? 'Account analysis' : `${account}: analysis`
   const { outline } = view
   useEffect(() => {
     document.title = `${outline?.status === 'waiting' ? '● ' : ''}${title} · Handrail`

@@ -37,6 +37,11 @@ export function Course(props: { threadId: string; view: ThreadView; shared: Shar
         ))}
         <Decision view={view} face={decisionOf(shared, run, asks.length > 0)} asks={asks} />
       </ol>
+      {view.phase === 'reconnecting' && (
+        <p className="working">
+          The connection is lost. Trying again… The analysis may have gone on meanwhile.
+        </p>
+      )}
       {running && (
         <p className="actions">
           <button

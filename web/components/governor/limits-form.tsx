@@ -3,7 +3,7 @@
 import { type FormEvent, type ReactNode, useId, useState } from 'react'
 import type { BudgetChange } from '../../lib/api.ts'
 
-/** Limits as a form holds them. Nothing in a field is no limit. */
+/** Limits as a form holds them. */
 export interface Limits {
   on: boolean
   calls: string
@@ -16,10 +16,12 @@ export function LimitsForm(props: {
   limits: Limits
   problem: string | undefined
   note: ReactNode
+  /** What nothing in a field means. */
+  empty: string
   action: ReactNode
   onSet: (change: BudgetChange) => void
 }) {
-  const { problem, note, action, onSet } = props
+  const { problem, note, empty, action, onSet } = props
   const [limits, setLimits] = useState(props.limits)
   const [wrong, setWrong] = useState<string>()
   const { on } = limits
@@ -34,7 +36,10 @@ export function LimitsForm(props: {
       label={label}
       text={limits[name]}
       disabled={!on}
-      onText={(text) => setLimits({ ...limits, [name]: text })}
+      onText={(text) => {
+        setLimits({ ...limits, [name]: text })
+        setWrong(undefined)
+      }}
     />
   )
   return (
@@ -49,8 +54,8 @@ export function LimitsForm(props: {
         Ask me when the limit is reached
       </label>
       {field('calls', 'Model calls before I am asked')}
-      {field('tokens', 'Tokens (empty: no limit)')}
-      {field('money', 'Money (empty: no limit)')}
+      {field('tokens', `Tokens (${empty})`)}
+      {field('money', `Money (${empty})`)}
       {note}
       {(wrong ?? problem) !== undefined && (
         <p className="refused" role="alert">

@@ -35,6 +35,7 @@ export function ChatLimits({ threadId, onSet }: { threadId: string; onSet: () =>
         money: String(money.limit ?? ''),
       }}
       problem={problem}
+      empty="empty: no limit"
       onSet={change}
       note={
         <>
@@ -77,6 +78,7 @@ export function PlannedLimits(props: {
         money: String(planned?.moneyLimit ?? ''),
       }}
       problem={undefined}
+      empty="may be left out"
       onSet={(change) => {
         announce('The budget is set with your first message.')
         const { tokenLimit, moneyLimit, ...calls } = change
