@@ -149,7 +149,7 @@ test('a server killed in step two: the page says so, and all comes back without 
   await scene.stage.kill()
   await expect.poll(tab.phase, { timeout: 10_000 }).toBe('reconnecting')
   await visible(stop(tab, 'The account').getByRole('heading', { name: /Brightway Schools/ }))
-  await visible(tab.page.getByText(/^The connection is lost\. Trying again/))
+  await visible(tab.page.locator('.working').getByText(/^The connection is lost/))
   await tab.looksRight('analysis-server-gone')
   await scene.stage.start()
   scene.stage.open('ACC-004')

@@ -105,12 +105,14 @@ test('answered elsewhere, the prompt changes by itself; the meter is set on and 
 test('the meter moves with every call, while the answer is still being made', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()
-  await tab.say(`print ${thread}`)
+  await tab.say(`walk ${thread}`)
   await visible(tab.page.locator('.tool-call').getByText('running'))
   await uses(tab, '1 / 2 calls')
-  scene.stage.open(thread)
-  await tab.ends('That is that.')
+  scene.stage.open(`${thread}-1`)
   await uses(tab, '2 / 2 calls')
+  await visible(tab.button('Stop'))
+  scene.stage.open(`${thread}-2`)
+  await visible(prompt(tab))
 })
 
 test('a limit is set before the first message, in calls and tokens, and holds from it on', async () => {

@@ -91,6 +91,14 @@ const model = {
     if (word === 'steps' && results.length < Number(rest[0]))
       return yield call('slow_printer', { until: 'always' }, results.length)
     if (word === 'steps') return yield { type: 'text', text: 'All steps are made.' }
+    // Two tools, each at a gate of its own.
+    if (word === 'walk' && results.length < 2)
+      return yield call(
+        'slow_printer',
+        { until: `${rest[0]}-${results.length + 1}` },
+        results.length,
+      )
+    if (word === 'walk') return yield { type: 'text', text: 'There.' }
     if (word === 'answer') return yield { type: 'text', text: `Answer ${rest.join(' ')}.` }
     if (word === 'show') return yield { type: 'text', text: markdown }
     if (word === 'print' && results.length === 0)
