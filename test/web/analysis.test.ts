@@ -125,6 +125,24 @@ test('a step it cannot do without fails: the rest is skipped, and it can be trie
   await stands(tab, 'failed', 'skipped', 'skipped', 'skipped')
 })
 
+test('a budget that is used up is asked about on the way, and it goes on with more', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open(undefined, `/analysis/${thread}`)
+  await tab.page.getByRole('button', { name: /^Budget:/ }).click()
+  await tab.page.getByLabel('Model calls before I am asked').fill('0')
+  await tab.button('Set').click()
+  await tab.page.getByLabel('Account', { exact: true }).fill('ACC-008')
+  await tab.button('Analyse').click()
+  await stands(tab, 'done', 'done', 'asking', 'asking')
+  await visible(tab.page.getByText(/One call of demo by recommendation_author/))
+  await tab.looksRight('analysis-budget')
+  await tab.page.getByLabel('Another number of calls').fill('5')
+  await tab.button('Continue').click()
+  await asked(tab)
+  await tab.button(/^Approve account_review/).click()
+  await visible(tab.page.getByText('The analysis is done. Approved: Account review.'))
+})
+
 test('a reload in the middle, and a second tab: each shows how far it is, and what comes', async () => {
   const { tab, open } = await analysis('ACC-003')
   await stands(tab, 'done', 'working', 'waiting', 'waiting')

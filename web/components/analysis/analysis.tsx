@@ -47,9 +47,10 @@ function Body(props: { threadId: string; view: ThreadView; shared: Shared }) {
   const { threadId, view, shared } = props
   const { phase, outline, saying } = view
   if (phase === 'gone') return <Gone />
-  if (outline && outline.turns.length > 0 && outline.turns.at(-1)?.agent !== analyst)
-    return <Elsewhere threadId={threadId} />
-  if (outline || saying) return <Course threadId={threadId} view={view} shared={shared} />
+  const agent = outline?.turns.at(-1)?.agent
+  if (agent !== undefined && agent !== analyst) return <Elsewhere threadId={threadId} />
+  const begun = outline && outline.turns.length > 0
+  if (begun || saying) return <Course threadId={threadId} view={view} shared={shared} />
   if (phase === 'loading' || phase === 'catching-up')
     return (
       <div className="skeleton" aria-busy="true">

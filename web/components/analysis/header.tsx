@@ -21,7 +21,7 @@ export function AnalysisHeader(props: { threadId: string; view: ThreadView; titl
         <Icon name="menu" />
       </button>
       <h1>{title}</h1>
-      {view.outline && <Meter threadId={threadId} view={view} />}
+      <Meter threadId={threadId} view={view} />
       <Connection phase={view.phase} />
       {view.outline && (
         <Link className="button plain" href={`/t/${encodeURIComponent(threadId)}`} prefetch={false}>
