@@ -26,7 +26,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-          exclude: [...exclude, ...crash, 'test/browser/**'],
+          exclude: [...exclude, ...crash, 'test/browser/**', 'test/web/**'],
         },
       },
       {
@@ -44,13 +44,25 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'web',
+          include: ['test/web/**/*.test.ts'],
+          exclude,
+          globalSetup: 'test/web/build.ts',
+          testTimeout: 1 * minutes,
+          hookTimeout: 1 * minutes,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'crash',
           include: crash.map((folder) => `${folder}/*.test.ts`),
           exclude,
           retry: 0, // what a seed finds is there
           testTimeout: 15 * minutes,
           hookTimeout: 1 * minutes,
-          sequence: { groupOrder: 2 }, // last, with the machine to themselves
+          sequence: { groupOrder: 3 }, // last, with the machine to themselves
         },
       },
     ],

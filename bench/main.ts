@@ -5,6 +5,7 @@ import { graphql } from './graphql.ts'
 import { held } from './held.ts'
 import { inbox } from './inbox.ts'
 import { graphs } from './langgraph.ts'
+import { page } from './page.ts'
 import { peer } from './peer.ts'
 import { postgres } from './postgres.ts'
 import { redis } from './redis.ts'
@@ -30,6 +31,7 @@ const topics = {
   langgraph: graphs,
   workflow: workflows,
   search,
+  page,
 }
 
 const asked = process.argv.slice(2)

@@ -1,41 +1,36 @@
-import { createHash } from 'node:crypto'
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
-import { dirname, join, relative, sep } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { digest, filesIn, read, root } from './files.mjs'
 import { withLock } from './lock.mjs'
 import { chore } from './run.mjs'
+import { buildWeb, webBuildNeeded } from './web.mjs'
 
-export const root = fileURLToPath(new URL('..', import.meta.url))
+export { root }
 export const entry = join(root, 'dist/main.js')
 
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
 const lockFile = join(root, 'package-lock.json')
 const buildStamp = join(root, 'dist/.handrail-build')
 
-/** Packages of their own: real clients for the tests, and what the bench compares us with. */
-export const clients = ['test/clients', 'test/browser', 'test/remote/langgraph-server']
+/** Packages of their own: real clients for the tests, the page, and what the bench compares us with. */
+export const clients = ['test/clients', 'test/browser', 'test/remote/langgraph-server', 'web']
 export const peers = ['bench/peer', 'bench/peer-graphql']
 
 /** Installs and builds what is missing or out of date. With nothing to do it writes nothing, so a
  *  read-only deployment starts too. `tools` insists on the development tools; without it a tree
  *  made by `npm ci --omit=dev` beside a ready dist/ is taken as it is. `packages` are folders that
- *  are installed too. */
-export async function prepare({ tools = false, packages = [] } = {}) {
-  const needed = () => packages.filter(packageNeeded)
-  if (!installNeeded(tools) && !buildNeeded() && needed().length === 0) return
+ *  are installed too; with `page` the page is built. */
+export async function prepare({ tools = false, packages = [], page = false } = {}) {
+  const pageNeeded = () => page && webBuildNeeded()
+  const needed = () =>
+    [...new Set([...packages, ...(pageNeeded() ? ['web'] : [])])].filter(packageNeeded)
+  if (!installNeeded(tools) && !buildNeeded() && !pageNeeded() && needed().length === 0) return
   await withLock(join(root, '.handrail/prepare'), async ({ own }) => {
     // Asked again inside: whoever held the lock before us may have done it.
     if (installNeeded(tools)) await install('', own)
     for (const folder of needed()) await install(folder, own)
     if (buildNeeded()) await build(own)
+    if (pageNeeded()) await buildWeb(own)
   })
 }
 
@@ -134,28 +129,4 @@ function buildInputs() {
       join(root, name),
     ),
   ]
-}
-
-function filesIn(folder) {
-  if (!existsSync(folder)) return []
-  return readdirSync(folder, { withFileTypes: true })
-    .flatMap((item) => {
-      const path = join(folder, item.name)
-      return item.isDirectory() ? filesIn(path) : [path]
-    })
-    .sort()
-}
-
-/** Contents and not times: a checkout, a copy or a restored cache all change times. */
-function digest(files) {
-  const hash = createHash('sha256')
-  for (const file of files) {
-    hash.update(`${relative(root, file).split(sep).join('/')}\0`)
-    hash.update(existsSync(file) ? readFileSync(file) : '')
-  }
-  return hash.digest('hex')
-}
-
-function read(file) {
-  return existsSync(file) ? readFileSync(file, 'utf8') : undefined
 }

@@ -21,6 +21,7 @@ const checks = [
   ['style', ['node_modules/@biomejs/biome/bin/biome', 'check', '.']],
   ['types', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json']],
   ['page types', ['node_modules/typescript/bin/tsc', '-p', 'test/browser/tsconfig.json']],
+  ['web types', ['node_modules/typescript/bin/tsc', '-p', 'web/tsconfig.json']],
 ]
 
 await main(async () => {

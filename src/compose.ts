@@ -39,6 +39,7 @@ import type { Route } from './wires/http.ts'
 import { auditRoute } from './wires/ops/audit.ts'
 import { governorRoutes } from './wires/ops/governor.ts'
 import { grantRoutes } from './wires/ops/grants.ts'
+import { journalRoute } from './wires/ops/journal.ts'
 import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
 import { Heartbeats } from './wires/sse.ts'
@@ -118,6 +119,7 @@ export async function compose(
   ]
   routes.push(...grantRoutes(runtime))
   routes.push(auditRoute(runtime))
+  routes.push(journalRoute(runtime))
   routes.push(metricsRoute(() => meter.text()))
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config

@@ -137,7 +137,7 @@ export interface ModelCall {
 }
 
 export type Question = Pick<Ask, 'kind' | 'title'> &
-  Partial<Pick<Ask, 'schema' | 'input' | 'preview' | 'audience'>> & {
+  Partial<Pick<Ask, 'schema' | 'editable' | 'input' | 'preview' | 'audience'>> & {
     /** Tells the questions of one run apart; the same question has the same key in every leg. */
     key: string
     /** Milliseconds to wait for an answer. */

@@ -214,7 +214,10 @@ function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: 
   return said.input === undefined ? answer : edited(ask, answer, said.input, decider, named.input)
 }
 
-/** Other arguments: of the tool that was shown, which it takes, and which are for the same people to decide. */
+/**
+ * Other arguments: of the tool that was shown, which it takes, and which are for the same people to decide.
+ * Where an agent puts something up that is no call, it says whether it may be changed, and its schema how.
+ */
 function edited(
   ask: Ask,
   answer: Answer,
@@ -224,7 +227,12 @@ function edited(
 ): Answer {
   const { tools, judge } = toolsOf(ask)
   const refuse = (why: string) => new RuntimeError('invalid_request', `${field}: ${why}`, { field })
-  const tool = tools.get(ask.tool ?? '')
+  if (ask.tool === undefined) {
+    if (!ask.editable) throw refuse('this is approved as it is, or not at all.')
+    checkAgainst(ask.schema, given, field)
+    return { ...answer, input: given }
+  }
+  const tool = tools.get(ask.tool)
   if (!tool) throw refuse('this tool is gone; its input cannot be edited.')
   if (callDigest(tool, ask.input) !== ask.digest)
     throw refuse('the tool changed after this was asked; its input cannot be edited.')

@@ -14,7 +14,7 @@ import { type CallRules, meteredCall, modelCaller } from './model-calls.ts'
 import { askOf } from './plan.ts'
 import { defaultAskTimeout } from './policy.ts'
 import { remoteLine } from './remote-legs.ts'
-import { jsonSchemaOf, type Tool } from './tool.ts'
+import { jsonSchemaOf, type Risk, type Tool } from './tool.ts'
 
 export interface AgentSetup {
   agent: Agent
@@ -93,6 +93,9 @@ const longestTitle = 2_000
 /** Sub-agents may ask under the same keys: each is asked its own. */
 const keyAt = (bench: Bench, key: string): string => placed(bench, key)
 
+/** It is about no call: what is done then has to pass the policy itself. */
+const byAgent: Risk = { level: 'medium', why: 'An agent asks before it goes on.' }
+
 async function raise(question: Question, bench: Bench): Promise<Answer> {
   const { leg, channel, clock, newId } = bench
   const { timeout = defaultAskTimeout, ...rest } = question
@@ -103,11 +106,12 @@ async function raise(question: Question, bench: Bench): Promise<Answer> {
   const deadline = clock.now() + timeout
   const title = shownLine(rest.title, longestTitle)
   const { kind, input } = rest
+  const parts = { title, agent: workerOf(bench).agent, input, risk: byAgent }
   const asked: Ask = {
     atTimeout: 'reject',
     ...rest,
     title,
-    ...(kind === 'approval' && { card: cardOf({ title, agent: workerOf(bench).agent, input }) }),
+    ...(kind === 'approval' && { card: cardOf(parts) }),
     askId: newId('ask'),
     step: leg.legId,
     key,

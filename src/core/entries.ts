@@ -74,6 +74,8 @@ export const askSchema = z.object({
   digest: z.string().optional(),
   /** JSON Schema that an edited input, or an answer, must satisfy. */
   schema: json,
+  /** The agent that asks goes on with what is sent back, as far as the schema lets it be changed. */
+  editable: z.boolean().optional(),
   preview: json,
   /** All of it made ready for the person who decides: nothing on it is as the model wrote it. */
   card: cardSchema.optional(),

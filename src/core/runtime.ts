@@ -26,6 +26,7 @@ import { draft, type RunOptions } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { UnattendedRule } from './governor.ts'
 import type { ClientRules, Guard } from './guard.ts'
+import { showBranch } from './head.ts'
 import { idle } from './idle.ts'
 import { heartbeat } from './leg.ts'
 import type { Message } from './messages.ts'
@@ -290,6 +291,11 @@ export function createRuntime(options: RuntimeOptions) {
       secrets.keep(thread, runId, splitSecrets(options).secrets)
       ringHere(thread)
       return thread
+    },
+
+    /** Shows the newest branch that a run is on. */
+    async show(caller: Caller, clientId: string, runId: string): Promise<string> {
+      return await showBranch(await upToDate(caller, clientId), runId, actorOf(caller))
     },
 
     async rename(caller: Caller, clientId: string, title: string): Promise<void> {

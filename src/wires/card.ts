@@ -18,6 +18,7 @@ export function cardJson(ask: Ask) {
     ...(callId !== undefined && { call_id: callId }),
     ...(digest !== undefined && { digest }),
     ...(schema !== undefined && { schema }),
+    ...(ask.editable && { editable: true }),
     ...(preview !== undefined && { preview }),
     ...(evidence !== undefined && { evidence }),
   }

@@ -10,6 +10,8 @@ import {
 } from 'playwright-core'
 import { expect, onTestFailed, onTestFinished } from 'vitest'
 
+export type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core'
+
 const screens = fileURLToPath(new URL('./screens', import.meta.url))
 
 /** The Chromium of the system, cut off from everything but this machine. */

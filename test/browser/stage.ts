@@ -27,16 +27,20 @@ export interface Stage {
   close(): Promise<void>
 }
 
-export async function openStage(): Promise<Stage> {
+export async function openStage(
+  configFile = config,
+  more: Record<string, string> = {},
+): Promise<Stage> {
   const directory = await temporaryDirectory()
   const stage = join(directory.path, 'stage')
   await mkdir(stage)
   const env = {
-    HANDRAIL_CONFIG: config,
+    HANDRAIL_CONFIG: configFile,
     HANDRAIL_DATA: join(directory.path, 'data'),
     HANDRAIL_SPOOL: join(directory.path, 'spool'),
     HANDRAIL_DRAIN_MS: '0',
     BROWSER_STAGE: stage,
+    ...more,
   }
   let server: ServerProcess = await startServer(env)
   const { url } = server

@@ -9,6 +9,7 @@ import type { Route } from '../../src/wires/http.ts'
 import { auditRoute } from '../../src/wires/ops/audit.ts'
 import { governorRoutes } from '../../src/wires/ops/governor.ts'
 import { grantRoutes } from '../../src/wires/ops/grants.ts'
+import { journalRoute } from '../../src/wires/ops/journal.ts'
 import { metricsRoute } from '../../src/wires/ops/metrics.ts'
 import { opsWire } from '../../src/wires/ops/wire.ts'
 import { Heartbeats } from '../../src/wires/sse.ts'
@@ -66,6 +67,7 @@ const table: Route[] = [
   metricsRoute(() => ''),
   ...governorRoutes({} as Runtime),
   auditRoute({} as Runtime),
+  journalRoute({} as Runtime),
 ]
 
 const documentOf = async (url: string) =>

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { converse, stateOf } from '../../../test/support/graphs.ts'
 import { type Served, serve } from '../../../test/support/serve.ts'
+import { sampleCrm } from '../../tools/zoho/sample.ts'
+import { workflow } from '../workflow/agent.ts'
+import { memoryAnalyst } from './memory-analyst.ts'
+import { recommendationAuthor } from './recommendation-author.ts'
+import { accountAnalysis } from './steps.ts'
+import { zohoScout } from './zoho-scout.ts'
 
 /** Runs an agent by its name, and approves what it asks. */
 async function run(server: Served, chat: string, agent: string, text: string, approved = true) {
@@ -80,5 +86,27 @@ describe('the account analysis', () => {
     expect(data.error).toContain('Critical agent zoho_scout failed')
     expect(data.error).toContain('ACC-001 to ACC-010')
     expect(await stateOf(server, 'c')).toMatchObject({ status: 'error', agents_completed: [] })
+  })
+
+  test('tried again, looks up again what could not be looked up', async () => {
+    let calls = 0
+    const sample = sampleCrm()
+    const crm: typeof sample = {
+      ...sample,
+      account: async (id, signal) => {
+        if (++calls === 1) throw new Error('The CRM is away.')
+        return await sample.account(id, signal)
+      },
+    }
+    const parts = [zohoScout(crm), memoryAnalyst(), recommendationAuthor()]
+    const server = await serve({ agents: [workflow(accountAnalysis()), ...parts] })
+    const { status, id } = await run(server, 'c', 'orchestrator', 'Analyse ACC-002')
+    expect(status).toBe('FAILED')
+    const again = await server.open('POST', `/chats/c/interactions/${id}/retry`)
+    await again.until('approval_required')
+    expect(await stateOf(server, 'c')).toMatchObject({
+      account_snapshot: { name: 'Harbour Foods' },
+    })
+    expect(calls).toBe(2)
   })
 })

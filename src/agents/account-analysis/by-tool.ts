@@ -23,7 +23,9 @@ export async function* byTool<T>(
   if (account_id === undefined) throw new RuntimeError('agent_failed', noAccount)
   const isCall = (one: Message) => callsOf(one).some(({ name }) => name === tool)
   if (since.some((one) => one.role === 'assistant' && !isCall(one))) return // said by an earlier leg
-  let calling = since.find(isCall)
+  // What failed is not what is wanted: whoever tries the run again wants it called again.
+  const failed = new Set(since.flatMap((one) => (one.failed ? [one.callId] : [])))
+  let calling = since.find((one) => isCall(one) && !failed.has(callsOf(one)[0]!.callId))
   if (!calling) {
     const callId = ctx.newId('call')
     const text = JSON.stringify(input(account_id, given))

@@ -18,6 +18,9 @@ const recommendation = z.object({
   reasoning: z.string().max(2_000),
   expected_impact: z.string().max(2_000),
 })
+/** What a person may change of one: which account it is for is not up for decision. */
+export const changeable = z.toJSONSchema(recommendation.omit({ account_id: true }).strict())
+
 const recommendations = z.array(recommendation).min(1).max(10)
 
 export type Recommendation = z.infer<typeof recommendation> & { recommendation_id: string }

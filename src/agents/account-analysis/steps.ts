@@ -1,6 +1,6 @@
 import type { AgentContext } from '../../core/agent.ts'
 import { asked } from './asked.ts'
-import type { Recommendation } from './recommendation-author.ts'
+import { changeable, type Recommendation } from './recommendation-author.ts'
 
 export interface AccountAnalysisOptions {
   enableApprovalWorkflow?: boolean
@@ -46,6 +46,7 @@ export function accountAnalysis(options: AccountAnalysisOptions = {}) {
       {
         approve: 'recommendations',
         timeout,
+        schema: changeable,
         title: (value: unknown) => {
           const { account_id, action_type, priority } = value as Recommendation
           return `Approve ${action_type} for ${account_id} (priority ${priority})?`

@@ -239,6 +239,54 @@ describe('an approval', () => {
     expect([author.runs, after.runs]).toEqual([1, 1])
   })
 
+  test('given with changes that its schema allows, hands on what was approved', async () => {
+    const author = giver('author', () => ideas)
+    const after = giver('after', ({ ideas: given }) => given)
+    const schema = {
+      type: 'object',
+      properties: { do: { type: 'string', minLength: 2 } },
+      additionalProperties: false,
+    }
+    const steps = [
+      { agent: author, outputKey: 'ideas' },
+      { approve: 'ideas', schema },
+      { agent: after, inputKeys: ['ideas'], outputKey: 'after' },
+    ]
+    const server = await serve({ agents: [flow(...steps)] })
+    await (await server.start('c', 'go')).until('approval_required')
+    const { asks } = (await server.server.runtime.thread('c')).state
+    const [askId] = asks.keys()
+    const decide = (edited_input: object) =>
+      server.request('POST', `/approvals/${askId}`, { approved: true, edited_input })
+    const { card } = (await (await server.request('GET', `/approvals/${askId}`)).json()) as {
+      card: object
+    }
+    expect(card).toMatchObject({ editable: true, risk: { level: 'medium' } })
+    const other = await decide({ recommendation: { recommendation_id: 'r9' } })
+    expect([other.status, await other.text()]).toEqual([
+      400,
+      expect.stringContaining('edited_input'),
+    ])
+    expect((await decide({ recommendation: { do: 'x' } })).status).toBe(400)
+    expect((await decide({ recommendation: { do: 'visit' } })).status).toBe(200)
+    await server.recorded('c', 'run.completed')
+    const expected = [{ recommendation_id: 'r1', do: 'visit' }, ideas[1]]
+    expect(await shared(server)).toMatchObject({ after: expected, ideas: expected })
+  })
+
+  test('without a schema is given as it is', async () => {
+    const { settings } = setting()
+    const server = await serve(settings)
+    await (await server.start('c', 'go')).until('approval_required')
+    const { asks } = (await server.server.runtime.thread('c')).state
+    const body = { approved: true, edited_input: { recommendation: { do: 'visit' } } }
+    const response = await server.request('POST', `/approvals/${[...asks.keys()][0]}`, body)
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringContaining('approved as it is'),
+    ])
+  })
+
   test('refused, leaves out what comes after it', async () => {
     const { after, settings } = setting()
     const server = await serve(settings)

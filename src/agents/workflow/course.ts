@@ -152,9 +152,17 @@ export class Course {
       input: { recommendation: first, ...(all.length > 1 && { recommendations: all }) },
       timeout: approval.timeout ?? 300_000,
       atTimeout: approval.atTimeout ?? 'reject',
+      ...(approval.schema !== undefined && {
+        editable: true,
+        schema: changing(approval.schema),
+      }),
       ...(approval.audience && { audience: [...approval.audience] }),
     })
     state.approval = approvalOf(this.#ctx.asked(key)!, first)
+    if (answer.input !== undefined) {
+      const now = changed(first, answer.input)
+      state[approval.approve] = Array.isArray(value) ? [now, ...all.slice(1)] : now
+    }
     return answer.state === 'approved'
   }
 
@@ -195,6 +203,20 @@ export class Course {
 }
 
 const isParked = (thrown: unknown) => thrown instanceof LegStop && thrown.why === 'parked'
+
+/** What a person may send back with an approval. */
+const changing = (schema: unknown) => ({
+  type: 'object',
+  properties: { recommendation: schema },
+  required: ['recommendation'],
+  additionalProperties: false,
+})
+
+/** What was put up, with what a person changed of it. */
+function changed(first: unknown, input: unknown): unknown {
+  const { recommendation } = input as { recommendation: unknown }
+  return typeof first === 'object' ? { ...first, ...(recommendation as object) } : recommendation
+}
 
 const about = (step: Step, state: SharedState) => ({
   agent: nameOf(step),

@@ -50,6 +50,8 @@ export interface Approval {
   /** The key of what is put up; nothing there, nothing to approve. Of a list, the first is. */
   approve: string
   title?(value: unknown, state: SharedState): string
+  /** JSON Schema of what may be changed of the value when it is approved. Default: nothing. */
+  schema?: unknown
   /** Milliseconds; default five minutes. */
   timeout?: number
   atTimeout?: 'reject' | 'approve' | 'stop'

@@ -1,5 +1,5 @@
 import type { Piece } from '../../core/agent.ts'
-import type { Usage } from '../../core/entries.ts'
+import type { Known, Usage } from '../../core/entries.ts'
 import type { Run } from '../../core/state.ts'
 import { reasoningId } from './messages.ts'
 
@@ -45,6 +45,15 @@ export function endOf(kind: Piece['kind'], id: string): string[] {
     event('REASONING_MESSAGE_END', { messageId: id }),
     event('REASONING_END', { messageId: id }),
   ]
+}
+
+type OfEffect = Known<'effect.intended' | 'effect.done' | 'effect.failed' | 'effect.unknown'>
+
+/** How a call of a tool stands, and since when: the protocol itself tells only its result. */
+export function callEvents({ kind, body: { effect, callId: toolCallId }, at }: OfEffect): string[] {
+  if (effect !== 'tool' || toolCallId === undefined) return []
+  const state = kind === 'effect.intended' ? 'running' : kind.slice('effect.'.length)
+  return [custom('handrail:call', { toolCallId, state, at })]
 }
 
 /** What the legs that answer this request used of each model, as far as providers said. */

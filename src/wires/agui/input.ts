@@ -65,6 +65,12 @@ function handrailProps({ forwardedProps }: RunInput): Record<string, unknown> {
     : {}
 }
 
+/** What this client wants done with a message while the thread works; otherwise the setting holds. */
+export function busyWish(input: RunInput): 'queue' | 'cancel' | undefined {
+  const { whenBusy } = handrailProps(input)
+  return whenBusy === 'queue' || whenBusy === 'cancel' ? whenBusy : undefined
+}
+
 export function isSuggestion({ forwardedProps }: RunInput): boolean {
   const { toolChoice } = (forwardedProps ?? {}) as {
     toolChoice?: { function?: { name?: unknown } }

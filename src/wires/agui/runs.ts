@@ -11,6 +11,7 @@ import { json } from '../http.ts'
 import { answersIn } from './answers.ts'
 import { custom, event } from './events.ts'
 import {
+  busyWish,
   clientList,
   isSuggestion,
   isUpToDate,
@@ -114,7 +115,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
       imported: news.imported,
       results: resultsOf(news),
       agent,
-      whenBusy: busy ?? howBusy(state, to, whenBusy),
+      whenBusy: busy ?? busyWish(input) ?? howBusy(state, to, whenBusy),
       options: optionsFrom(input, news, one.request),
       request: input.runId,
       ...(replaces !== undefined && { replaces }),

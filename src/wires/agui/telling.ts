@@ -7,7 +7,7 @@ import { returnedEvent } from '../../core/returned.ts'
 import type { Thread } from '../../core/thread.ts'
 import { waitsInside } from '../asks.ts'
 import { finishOf } from './ending.ts'
-import { custom, event, openId } from './events.ts'
+import { callEvents, custom, event, openId } from './events.ts'
 import { type AguiMessage, reasoningId, thoughtOf } from './messages.ts'
 import { Opened } from './opened.ts'
 import {
@@ -107,6 +107,11 @@ export class Telling {
         return this.retract(entry.body.ids)
       case 'state.patched':
         return entry.body.agent === this.#agent ? this.#shared(entry.body.value) : []
+      case 'effect.intended':
+      case 'effect.done':
+      case 'effect.failed':
+      case 'effect.unknown':
+        return callEvents(entry)
       case 'event':
         return this.#event(entry.body.name, entry.body.value)
       default:

@@ -3,7 +3,10 @@ import { RuntimeError } from '../../core/errors.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import type { Page, ThreadRow } from '../../core/store.ts'
 import { clientId, json, type Route, route } from '../http.ts'
+import type { Heartbeats } from '../sse.ts'
 import { inspectedMessages, pastEvents } from './inspect.ts'
+import { outlineOf } from './outline.ts'
+import { watch } from './watch.ts'
 
 const params = z.object({ threadId: clientId })
 const anything = z.looseObject({})
@@ -13,14 +16,17 @@ const listQuery = z.looseObject({
   limit: z.coerce.number().int().min(1).max(1_000).optional(),
   cursor: z.string().optional(),
   includeArchived: z.string().optional(),
+  /** Only threads whose name has this in it. */
+  search: z.string().max(200).optional(),
 })
+const head = z.looseObject({ runId: z.string().min(1).max(200) })
 const changes = z.looseObject({
   name: z.string().max(200).optional(),
   archived: z.boolean().optional(),
 })
 
 /** The thread list and its inspection, as CopilotKit's `useThreads` wants it. */
-export function threadRoutes(runtime: Runtime): Route[] {
+export function threadRoutes(runtime: Runtime, heartbeats: Heartbeats): Route[] {
   return [
     route({
       method: 'get',
@@ -32,7 +38,11 @@ export function threadRoutes(runtime: Runtime): Route[] {
         const { limit = 50, cursor, includeArchived, agentId } = query
         const archived = includeArchived === 'true' ? {} : { archived: false }
         const agent = agentId === undefined ? undefined : agentNamed(runtime, agentId)
-        const page = await pageOf(runtime, caller, { limit, ...archived }, cursor, agent)
+        const search = query.search?.toLowerCase() ?? ''
+        const wanted = (row: ThreadRow) =>
+          (agent === undefined || row.agent === agent) &&
+          (row.title ?? '').toLowerCase().includes(search)
+        const page = await pageOf(runtime, caller, { limit, ...archived }, cursor, wanted)
         const threads = page.rows.map((row) => threadJson(row, agentId))
         return json({ threads, nextCursor: page.next ?? null })
       },
@@ -71,6 +81,41 @@ export function threadRoutes(runtime: Runtime): Route[] {
       async handle({ params: { threadId }, caller }) {
         const thread = await runtime.find(caller, threadId)
         return json({ state: thread?.state.states.get(thread.state.agent) ?? null })
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/threads/{threadId}/outline',
+      summary: 'Branches, calls and questions of a thread: what a page shows besides its messages',
+      params,
+      query: anything,
+      responses,
+      async handle({ params: { threadId }, caller }) {
+        const thread = await runtime.find(caller, threadId)
+        return json(thread ? outlineOf(thread.state) : null)
+      },
+    }),
+    route({
+      method: 'get',
+      path: '/threads/{threadId}/watch',
+      summary: 'Where a thread stands, now and whenever that changes',
+      params,
+      query: anything,
+      responses: { 200: { description: 'Its standing', stream: 'text/event-stream' } },
+      async handle({ params: { threadId }, caller }) {
+        return watch(await runtime.open(caller, threadId), heartbeats)
+      },
+    }),
+    route({
+      method: 'put',
+      path: '/threads/{threadId}/head',
+      summary: 'Show the branch that a run is on',
+      params,
+      query: anything,
+      body: head,
+      responses,
+      async handle({ params: { threadId }, body: { runId }, caller }) {
+        return json({ id: threadId, head: await runtime.show(caller, threadId, runId) })
       },
     }),
     route({
@@ -124,20 +169,20 @@ export function threadRoutes(runtime: Runtime): Route[] {
   ]
 }
 
-/** A page of one agent's threads: pages of all are read until it is full, a bounded number of them. */
+/** A page of the threads that are wanted: pages of all are read until it is full, a bounded number. */
 async function pageOf(
   runtime: Runtime,
   caller: Caller,
   query: { limit: number; archived?: boolean },
   cursor: string | undefined,
-  agent: string | undefined,
+  wanted: (row: ThreadRow) => boolean,
 ): Promise<Page<ThreadRow>> {
   const rows: ThreadRow[] = []
   let next = cursor
   for (let pages = 0; pages < 20; pages++) {
     const limit = query.limit - rows.length
     const page = await runtime.list(caller, { ...query, limit, ...(next && { cursor: next }) })
-    rows.push(...page.rows.filter((row) => agent === undefined || row.agent === agent))
+    rows.push(...page.rows.filter(wanted))
     next = page.next
     if (next === undefined || rows.length >= query.limit) break
   }
@@ -161,6 +206,7 @@ function threadJson(row: ThreadRow, agentId: string | undefined) {
     organizationId: row.tenant,
     createdById: row.owner,
     archived: row.archived,
+    status: row.status,
     createdAt: new Date(row.createdAt).toISOString(),
     updatedAt,
     lastRunAt: updatedAt,

@@ -90,7 +90,7 @@ export function aguiWire(options: AguiOptions): Route[] {
       responses: answers,
       handle: async () => noTranscription(),
     }),
-    ...threadRoutes(runtime),
+    ...threadRoutes(runtime, options.heartbeats),
   ]
   const single = singleRoute(routes, options)
   return basePaths.flatMap((base) =>

@@ -1,0 +1,230 @@
+import { expect, test } from 'vitest'
+import { type Tab, theatre, visible } from './theatre.ts'
+
+const scene = theatre()
+const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
+
+const card = (tab: Tab) => tab.page.locator('.ask-card')
+const settled = (tab: Tab) => tab.page.locator('.settled')
+
+interface Listed {
+  approvals: { id: string; chat_id: string }[]
+}
+
+/** What waits on a thread, for somebody else to decide. */
+async function open(thread: string): Promise<string[]> {
+  const response = await fetch(`${scene.stage.url}/approvals?thread=${thread}`)
+  return ((await response.json()) as Listed).approvals.map(({ id }) => id)
+}
+
+const decide = async (id: string | undefined, body: object) =>
+  await fetch(`${scene.stage.url}/approvals/${id}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+
+test('a card says what will happen and why one might not want it, and is approved by its name', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread} 7`)
+  await tab.hears(/Needs your decision: Pay 7/)
+  const one = card(tab)
+  await visible(one.getByRole('heading', { name: /^Pay 7 to/ }))
+  await visible(one.getByText(`account of ${thread}`))
+  await visible(one.getByText('Medium risk'))
+  await visible(one.locator('.line[data-side="+"]').getByText('+93'))
+  await visible(one.getByText('What the model says about it (not checked)'))
+  await visible(one.getByText('I think that this is right.'))
+  await visible(one.getByText(/min left, then it is rejected\.|\d+ min \d+ s left, then/))
+  expect(await one.getByText('As JSON, all of it').isVisible()).toBe(false)
+  await one.getByText('Exact arguments').click()
+  await visible(one.getByText('"amount": 7'))
+  await tab.looksRight('card')
+  const [id] = await open(thread)
+  const { card: shown } = (await (await fetch(`${scene.stage.url}/approvals/${id}`)).json()) as {
+    card: { digest: string }
+  }
+  const sent = tab.page.waitForRequest((one) => one.method() === 'POST' && one.url().includes(id!))
+  await tab.button(/^Pay 7 to/).click()
+  // What is decided on is what was shown.
+  expect((await sent).postDataJSON()).toEqual({ approved: true, digest: shown.digest })
+  await visible(settled(tab).getByText(/Approved by local/))
+  await visible(tab.page.locator('.tool-call').getByText('done'))
+  await tab.idle()
+  await tab.looksRight('card-approved')
+  expect(scene.stage.guests()).toContain(`${thread} 7`)
+  await tab.reload()
+  await visible(settled(tab).getByText(/Approved by local/))
+})
+
+test('nothing is approved by a key that was pressed as the card appeared', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread}`)
+  const approve = card(tab).locator('.approve')
+  await approve.waitFor()
+  const asItAppears = await tab.page.evaluate(
+    `[document.querySelector('.ask-card .approve')?.disabled, !!document.activeElement?.closest('.ask-card')]`,
+  )
+  expect(asItAppears).toEqual([true, false])
+  for (const key of ['Enter', 'Space', 'y', 'a']) await tab.page.keyboard.press(key)
+  expect(await open(thread)).toHaveLength(1)
+  await tab.button('Stop here').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
+  expect(scene.stage.guests().join()).not.toContain(thread)
+})
+
+test('arguments are changed in a form: what is wrong is said and not sent, what is changed is marked', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread} 7`)
+  await tab.button('Change and approve').click()
+  const amount = card(tab).getByLabel('amount')
+  await amount.fill('5000')
+  await visible(card(tab).getByText('At most 1000.'))
+  expect(await tab.button(/^Approve/).isDisabled()).toBe(true)
+  await tab.looksRight('card-invalid')
+  await amount.fill('3')
+  await card(tab).getByLabel('note').fill('less')
+  await expect.poll(() => card(tab).getByText('changed', { exact: true }).count()).toBe(2)
+  await tab.looksRight('card-edit')
+  await tab.button('Approve with 2 changes').click()
+  await visible(settled(tab).getByText(/Approved with changes by local/))
+  await tab.idle()
+  expect(scene.stage.guests()).toContain(`${thread} 3 less`)
+})
+
+test('rejected with a reason, and answered in its place: the model hears the words', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread}`)
+  await tab.button('Reject').click()
+  await tab.page.getByLabel(/^Why\?/).fill('Not today')
+  await tab.looksRight('card-reject')
+  await tab.button('Reject').click()
+  await visible(settled(tab).getByText(/Rejected by local/))
+  await visible(settled(tab).getByText('“Not today”'))
+  await tab.ends('Not today')
+  await tab.idle()
+  await tab.say(`pay ${thread}`)
+  await tab.button('Answer instead').click()
+  await tab.page.getByLabel('What the model is told').fill('It is paid by card')
+  await tab.button('Send this answer instead').click()
+  await visible(settled(tab).getByText(/Answered in its place by local/))
+  await tab.ends('It is paid by card')
+  await tab.idle()
+  expect(scene.stage.guests().join()).not.toContain(thread)
+})
+
+test('several cards: decisions are kept, here and elsewhere, live and after a reload', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`share a-${thread} b-${thread} c-${thread}`)
+  const progress = tab.page.getByText('0 of 3 decided')
+  await visible(progress)
+  const top = async () => (await progress.boundingBox())?.y ?? -1
+  await expect.poll(top).toBeGreaterThan(0) // what does not fit is shown from its beginning
+  await tab.button(/^Pay 5 to .a-/).click()
+  await visible(tab.page.getByText('1 of 3 decided'))
+  await visible(tab.page.getByText('decided, waits for the others'))
+  await tab.reload()
+  await visible(tab.page.getByText('1 of 3 decided'))
+  await visible(tab.button('Reject').last())
+  await tab.looksRight('cards')
+  await tab.button('Reject').first().click() // open in a form while another decides
+  const ids = await open(thread)
+  await decide(ids[0], { approved: true })
+  await decide(ids[1], { approved: false, reason: 'Enough' })
+  await tab.idle()
+  await expect.poll(() => settled(tab).count()).toBe(3)
+  await visible(settled(tab).getByText('“Enough”'))
+  expect(await tab.page.locator('.refused').count()).toBe(0)
+})
+
+test('a card counts down, and says that nobody decided in time', async () => {
+  const { open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say('hurry')
+  const left = card(tab).getByText(/^\d s left, then it is rejected\.$/)
+  await visible(left)
+  const first = await left.textContent()
+  await expect.poll(() => left.textContent(), { interval: 100 }).not.toBe(first)
+  await tab.screenshot('card-countdown')
+  await visible(settled(tab).getByText('Expired: nobody decided in time'))
+  await tab.idle()
+})
+
+test('allowed for the chat: the scope is spelled out, nothing more is asked, and it can be taken back', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread} 1`)
+  await card(tab).getByLabel('Allow for').selectOption('this chat')
+  await visible(card(tab).getByText(/Every call of pay .* whatever its arguments/))
+  await tab.looksRight('card-allow')
+  await tab.button(/^Pay 1 to/).click()
+  await visible(settled(tab).getByText(/and what follows, for this chat/))
+  await tab.idle()
+  await tab.say(`pay ${thread} 2`)
+  await tab.idle()
+  expect(scene.stage.guests()).toContain(`${thread} 2`)
+  await tab.button('1 permission').click()
+  const allowed = tab.page.getByRole('region', { name: 'Allowed without asking' })
+  await visible(allowed.getByText('pay', { exact: true }))
+  await tab.looksRight('grants')
+  await tab.button('Take back pay').click()
+  await visible(tab.page.getByText('Nothing is allowed without asking.'))
+  await tab.page.keyboard.press('Escape')
+  await tab.say(`pay ${thread} 3`)
+  await visible(tab.button(/^Pay 3 to/))
+})
+
+test('an effect in doubt: what may be said of it, and the tool may look itself', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say('carry glass')
+  await visible(tab.page.getByText(/It may have been done, or not/))
+  await tab.looksRight('card-doubt')
+  await tab.button('It did not: do it now').click()
+  await visible(settled(tab).getByText(/It had not happened and is done, said local/))
+  await tab.button('It happened').click()
+  await tab.page.getByLabel(/What came of it/).fill('Carried by hand')
+  await tab.button('It happened').click()
+  await tab.ends('Carried by hand')
+  await tab.idle()
+  await tab.say(`carry ${thread}`)
+  await visible(tab.button('Skip it'))
+  scene.stage.open(thread)
+  await tab.button('Let the tool look').click()
+  await visible(settled(tab).getByText(/Left to the tool to find out, said local/))
+  await tab.ends('carried after all')
+  await tab.idle()
+})
+
+test('a question is answered in a form made from its schema', async () => {
+  const { open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say('who')
+  await visible(card(tab).getByRole('heading', { name: /Who travels\?/ }))
+  await tab.button('Send the answer').click()
+  await expect.poll(() => card(tab).getByText('This is needed.').count()).toBe(2)
+  await tab.looksRight('card-input')
+  await card(tab).getByLabel('name').fill('Ann')
+  await card(tab).getByLabel('seats').fill('2')
+  await card(tab).getByLabel('class').selectOption('first')
+  await tab.button('Send the answer').click()
+  await tab.ends('answered: {"name":"Ann","seats":2')
+  await tab.idle()
+})
+
+test('on a phone and in the dark a card is as easy to decide', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit({ ...phone, colorScheme: 'dark' })
+  await tab.say(`pay ${thread}`)
+  await visible(tab.button('Reject'))
+  await tab.looksRight('phone-dark-card')
+  const wider = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+  expect(await tab.page.evaluate(wider)).toBe(false)
+  await tab.button('Stop here').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
+})

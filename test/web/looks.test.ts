@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest'
+import { theatre, visible } from './theatre.ts'
+
+const scene = theatre()
+
+test('on a phone the list is a drawer, and everything fits', async () => {
+  const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
+  const { open } = scene.visit()
+  const tab = await open(phone)
+  await tab.say('show me')
+  await tab.idle()
+  await tab.looksRight('phone')
+  const wider = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+  expect(await tab.page.evaluate(wider)).toBe(false)
+  await tab.button('Show the list of chats').click()
+  const drawer = tab.page.getByRole('dialog', { name: 'Chats' })
+  await visible(drawer.getByRole('link', { name: 'show me' }))
+  await tab.looksRight('phone-drawer')
+  await tab.page.keyboard.press('Escape')
+  await expect.poll(() => drawer.count()).toBe(0)
+  await tab.button('Show the list of chats').click()
+  await drawer.getByRole('link', { name: 'New chat' }).click()
+  await visible(tab.page.getByRole('heading', { name: 'What shall we do?' }))
+  await expect.poll(() => drawer.count()).toBe(0)
+})
+
+test('a server without the account analysis offers none, and says so at its address', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  expect(await tab.page.getByRole('link', { name: 'Account analysis' }).count()).toBe(0)
+  for (const path of ['/analysis', `/analysis/${thread}`]) {
+    await tab.page.goto(scene.url + path)
+    await visible(tab.page.getByRole('heading', { name: 'This server has no account analysis' }))
+  }
+  await tab.looksRight('analysis-none')
+})
+
+test('in the dark it is dark, and as easy to read', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open({ colorScheme: 'dark' })
+  await tab.say('show me')
+  await tab.idle()
+  await tab.looksRight('dark')
+  await tab.say(`Write a file named ${thread}.txt with the text hello`)
+  await visible(tab.button(/^Write /))
+  await tab.looksRight('dark-question')
+  await tab.button('Stop here').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
+  await tab.say('Fail')
+  await visible(tab.button('Try again'))
+  await tab.looksRight('dark-failed')
+  const background = await tab.page.evaluate('getComputedStyle(document.body).backgroundColor')
+  expect(background).toBe('rgb(22, 24, 26)')
+})
+
+test('with the keyboard alone: skip, write, send, open a tool, stop', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open({ reducedMotion: 'reduce' })
+  const { keyboard } = tab.page
+  await tab.page.getByRole('link', { name: 'Skip to the chat' }).focus()
+  await tab.screenshot('skip-link')
+  await keyboard.press('Enter')
+  expect(await tab.page.evaluate('document.activeElement.id')).toBe('main')
+  await tab.input.focus()
+  await keyboard.type(`print ${thread}`)
+  await keyboard.press('Enter')
+  const tool = tab.page.locator('.tool-call')
+  await visible(tool.getByText('running'))
+  await tool.locator('summary').focus()
+  await keyboard.press('Enter')
+  await visible(tool.getByText('second line'))
+  await tab.button('Stop').focus()
+  await keyboard.press('Enter')
+  await tab.idle()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
+})
+
+test('what is read does not jump while an answer is written', async () => {
+  const { open } = scene.visit()
+  const tab = await open({})
+  await tab.say('answer one')
+  await tab.idle()
+  await tab.page.evaluate(`
+    window.shifted = 0
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value
+    }).observe({ type: 'layout-shift' })
+  `)
+  await tab.button('Copy the answer').hover() // the pointer over what could move
+  await tab.say('Be slow')
+  await tab.idle()
+  const shifted = (await tab.page.evaluate('window.shifted')) as number
+  console.log(`layout shift while an answer is written: ${shifted.toFixed(4)}`)
+  expect(shifted).toBeLessThan(0.02)
+})

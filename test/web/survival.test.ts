@@ -1,0 +1,101 @@
+import { expect, test } from 'vitest'
+import { theatre, visible } from './theatre.ts'
+
+const scene = theatre()
+const begun = 'assistant: Once upon a time'
+const whole = 'assistant: Once upon a time there was a handrail.'
+
+test('a server killed under an open page: the page says so, comes back by itself and shows the end', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`tell ${thread}`)
+  await tab.shows(`user: tell ${thread}`, begun)
+  tab.expectTrouble()
+  await scene.stage.kill()
+  await expect.poll(tab.phase, { timeout: 10_000 }).toBe('reconnecting')
+  await tab.hears(/The connection is lost/)
+  await visible(tab.page.getByText('The connection is lost. Trying again…'))
+  await tab.looksRight('server-gone')
+  await tab.shows(`user: tell ${thread}`, begun) // what was seen stays to be seen
+  await scene.stage.start()
+  scene.stage.open(thread)
+  await tab.shows(`user: tell ${thread}`, whole)
+  await tab.idle()
+  expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'COMPLETED' }])
+  await tab.say('answer two')
+  await expect.poll(tab.transcript).toContain('assistant: Answer two.')
+})
+
+test('a message that a dead server could not take comes back to be sent again', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say('answer one')
+  await tab.idle()
+  tab.expectTrouble()
+  await scene.stage.kill()
+  await tab.say('answer two')
+  await visible(tab.page.getByText(/Your message was not sent/))
+  expect(await tab.input.inputValue()).toBe('answer two')
+  await tab.looksRight('not-sent')
+  await scene.stage.start()
+  await tab.live()
+  await tab.input.press('Enter')
+  await tab.shows(
+    ...['user: answer one', 'assistant: Answer one.'],
+    ...['user: answer two', 'assistant: Answer two.'],
+  )
+  expect(await scene.stage.runs(thread)).toHaveLength(2)
+})
+
+test('a page that is opened while the server is away finds it when it is back', async () => {
+  const { thread, open } = scene.visit()
+  const first = await open()
+  await first.say('answer one')
+  await first.idle()
+  await first.page.goto('about:blank')
+  await scene.stage.kill()
+  first.expectTrouble()
+  await first.page.goto(`${scene.url}/t/${thread}`)
+  await visible(first.page.getByRole('heading', { name: 'The server cannot be reached' }))
+  await first.looksRight('no-server')
+  await scene.stage.start()
+  await first.shows('user: answer one', 'assistant: Answer one.')
+  await first.live()
+})
+
+test('a second tab shows what the first one does, while it is done', async () => {
+  const { thread, open } = scene.visit()
+  const first = await open()
+  await first.say('answer one')
+  await first.idle()
+  const second = await open()
+  await second.shows('user: answer one', 'assistant: Answer one.')
+  await first.say(`tell ${thread}`)
+  await second.shows(
+    ...['user: answer one', 'assistant: Answer one.'],
+    ...[`user: tell ${thread}`, begun],
+  )
+  await visible(second.button('Stop'))
+  await second.live() // it is told everything as it happens
+  scene.stage.open(thread)
+  for (const tab of [first, second]) {
+    await expect.poll(tab.transcript).toContain(whole)
+    await tab.idle()
+  }
+  await second.say('answer three')
+  await expect.poll(first.transcript).toContain('assistant: Answer three.')
+})
+
+test('a decision made elsewhere is seen here', async () => {
+  const { thread, open } = scene.visit()
+  const first = await open()
+  await first.say(`Write a file named ${thread}.txt with the text hello`)
+  await visible(first.button(/^Write /))
+  const second = await open()
+  await second.button('Reject').click()
+  await visible(second.page.getByLabel(/^Why\?/))
+  await second.button('Reject').click()
+  await visible(first.page.locator('.tool-call').getByText('not done'))
+  await first.idle()
+  expect(await first.button(/^Write /).count()).toBe(0)
+})

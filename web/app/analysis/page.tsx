@@ -1,0 +1,5 @@
+import { NewAnalysis } from '../../components/analysis/new-analysis.tsx'
+
+export default function Page() {
+  return <NewAnalysis />
+}

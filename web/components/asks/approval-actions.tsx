@@ -1,0 +1,191 @@
+'use client'
+
+import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import type { Decision, WholeApproval } from '../../lib/shapes.ts'
+import { brief } from '../../lib/words.ts'
+import { SchemaForm } from './schema-form.tsx'
+import type { Deciding } from './use-decide.ts'
+import { Words } from './words.tsx'
+
+export type Mode = 'choose' | 'edit' | 'reject' | 'answer'
+type Scope = 'once' | 'chat' | 'minutes'
+
+const remembered: Record<Scope, Pick<Decision, 'remember'>> = {
+  once: {},
+  chat: { remember: 'chat' },
+  minutes: { remember: { minutes: 10 } },
+}
+
+/** Approve, with changes or as it is, reject, answer in its place, or stop. */
+export function ApprovalActions(props: {
+  approval: WholeApproval
+  deciding: Deciding
+  mode: Mode
+  onMode: (mode: Mode) => void
+}) {
+  const { approval, deciding, mode, onMode } = props
+  const { card, input } = approval
+  const { ready, decide, problem, field } = deciding
+  const [scope, setScope] = useState<Scope>('once')
+  const [asOne, setAsOne] = useState(false)
+  const back = () => onMode('choose')
+  if (mode === 'edit')
+    return (
+      <Opened title="Change the arguments">
+        <SchemaForm
+          schema={card.schema}
+          value={input}
+          marks
+          disabled={!ready}
+          refused={{ field, words: problem }}
+          onSubmit={({ value, changed }) => {
+            const edited = changed.length > 0 ? { edited_input: value } : {}
+            void decide({ approved: true, ...edited, ...remembered[scope] }, 'Approved.')
+          }}
+          action={(filled) => (
+            <>
+              <button type="submit" className="button primary" disabled={!ready || !filled}>
+                {changesWords(filled?.changed.length)}
+              </button>
+              <button type="button" className="button" onClick={back}>
+                Back
+              </button>
+            </>
+          )}
+        />
+      </Opened>
+    )
+  if (mode === 'reject' || mode === 'answer') {
+    const reject = mode === 'reject'
+    return (
+      <Opened title={reject ? 'Reject' : 'Answer instead'}>
+        <Words
+          label={reject ? 'Why? The model is told (may be left out)' : 'What the model is told'}
+          action={reject ? 'Reject' : 'Send this answer instead'}
+          needed={!reject}
+          ready={ready}
+          problem={problem}
+          onBack={back}
+          onWords={(words) =>
+            reject
+              ? decide({ approved: false, ...(words && { reason: words }) }, 'Rejected.')
+              : decide({ answer: words }, 'Answered.')
+          }
+        />
+      </Opened>
+    )
+  }
+  const risky = card.risk?.level === 'high'
+  const approve = () => {
+    if (risky && scope !== 'once' && !asOne) return setAsOne(true)
+    void decide({ approved: true, ...remembered[scope] }, 'Approved.')
+  }
+  return (
+    <>
+      {card.rule !== undefined && card.tool !== undefined && (
+        <AllowFor tool={card.tool} rule={card.rule} scope={scope} onScope={setScope} />
+      )}
+      {problem !== undefined && (
+        <p className="refused" role="alert">
+          {problem}
+        </p>
+      )}
+      {asOne && (
+        <p className="refused">
+          This is a high risk, and it would not be asked again. Press once more to allow it.
+        </p>
+      )}
+      <p className="actions">
+        <button
+          type="button"
+          className="button primary approve"
+          disabled={!ready}
+          onClick={approve}
+        >
+          {brief(card.title.replace(/\?$/, ''), 60)}
+        </button>
+        <button
+          type="button"
+          className="button reject"
+          disabled={!ready}
+          title={`Do not: ${card.title}`}
+          onClick={() => onMode('reject')}
+        >
+          Reject
+        </button>
+        {(card.tool !== undefined || card.editable) && input !== null && (
+          <button
+            type="button"
+            className="button edit"
+            disabled={!ready}
+            onClick={() => onMode('edit')}
+          >
+            Change and approve
+          </button>
+        )}
+        <button
+          type="button"
+          className="button plain"
+          disabled={!ready}
+          onClick={() => onMode('answer')}
+        >
+          Answer instead
+        </button>
+        <button
+          type="button"
+          className="button plain"
+          disabled={!ready}
+          onClick={() => decide({ stop: true }, 'Stopped.')}
+        >
+          Stop here
+        </button>
+      </p>
+    </>
+  )
+}
+
+function changesWords(count = 0): string {
+  if (count === 0) return 'Approve as it is'
+  return `Approve with ${count === 1 ? '1 change' : `${count} changes`}`
+}
+
+/** A part of the card that was asked for: it takes the focus, on nothing that decides. */
+function Opened({ title, children }: { title: string; children: ReactNode }) {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => heading.current?.focus(), [])
+  return (
+    <div className="opened">
+      <h3 ref={heading} tabIndex={-1}>
+        {title}
+      </h3>
+      {children}
+    </div>
+  )
+}
+
+function AllowFor(props: {
+  tool: string
+  rule: string
+  scope: Scope
+  onScope: (scope: Scope) => void
+}) {
+  const { tool, rule, scope, onScope } = props
+  const id = useId()
+  const time = scope === 'chat' ? 'in this chat' : 'in this chat for ten minutes'
+  return (
+    <div className="allow-for">
+      <label htmlFor={id}>Allow for</label>
+      <select id={id} value={scope} onChange={(event) => onScope(event.target.value as Scope)}>
+        <option value="once">once</option>
+        <option value="chat">this chat</option>
+        <option value="minutes">ten minutes</option>
+      </select>
+      {scope !== 'once' && (
+        <p className="note">
+          Every call of <code>{tool}</code> that the rule “{rule}” asks about, whatever its
+          arguments, is then made {time} without asking. It can be taken back.
+        </p>
+      )}
+    </div>
+  )
+}

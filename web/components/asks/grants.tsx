@@ -1,0 +1,79 @@
+'use client'
+
+import { useCallback, useEffect, useState } from 'react'
+import { getGrants, revokeGrant } from '../../lib/api.ts'
+import type { Grant, Outline } from '../../lib/shapes.ts'
+import { errorWords, moment } from '../../lib/words.ts'
+import { useAnnounce } from '../shell/announcer.tsx'
+import { Panel } from '../ui/panel.tsx'
+
+/** What need not be asked about in this chat any more, and the way to take it back. */
+export function Grants({ outline }: { outline: Outline }) {
+  const { id, decided } = outline
+  const given = decided.filter(({ remember }) => remember).length
+  const [grants, setGrants] = useState<Grant[]>()
+  const [problem, setProblem] = useState<string>()
+  const announce = useAnnounce()
+  const read = useCallback(async () => {
+    try {
+      setGrants((await getGrants(id)).grants)
+      setProblem(undefined)
+    } catch (error) {
+      setProblem(errorWords(error))
+    }
+  }, [id])
+  useEffect(() => {
+    if (given > 0) void read()
+  }, [given, read])
+  const revoke = async (grant: Grant) => {
+    try {
+      await revokeGrant(id, grant.id)
+      announce(`${grant.tool} is asked about again.`)
+    } catch (error) {
+      setProblem(errorWords(error))
+    }
+    await read()
+  }
+  if (given === 0 || !grants) return null
+  const count = grants.length
+  return (
+    <Panel
+      className="grants"
+      title="Allowed without asking"
+      label={count === 1 ? '1 permission' : `${count} permissions`}
+    >
+      {() => (
+        <>
+          <h2>Allowed without asking</h2>
+          {problem !== undefined && <p className="refused">{problem}</p>}
+          {count === 0 && <p className="quiet">Nothing is allowed without asking.</p>}
+          <ul>
+            {grants.map((grant) => (
+              <li key={grant.id}>
+                <span>
+                  <code>{grant.tool}</code>
+                  {grant.server !== undefined && ` of ${grant.server}`}
+                  <span className="note">
+                    {grant.inForce ? scopeOf(grant) : 'void: the tool or the policy has changed'} ·
+                    given by {grant.givenBy} at {moment(grant.givenAt)}
+                  </span>
+                </span>
+                <button
+                  type="button"
+                  className="button"
+                  aria-label={`Take back ${grant.tool}`}
+                  onClick={() => revoke(grant)}
+                >
+                  Take back
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Panel>
+  )
+}
+
+const scopeOf = ({ until }: Grant) =>
+  until === undefined ? 'for this chat' : `until ${moment(until)}`

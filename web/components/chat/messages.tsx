@@ -1,0 +1,60 @@
+'use client'
+
+import { useRef } from 'react'
+import { isRunning } from '../../lib/link/state.ts'
+import type { ThreadView } from '../../lib/use-link.ts'
+import { Icon } from '../ui/icon.tsx'
+import { TurnView } from './turn.tsx'
+import type { ShownTurn } from './turns.ts'
+import { useStick } from './use-stick.ts'
+import { useTurnWindow } from './use-turn-window.ts'
+
+/** The turns of a chat. Of a long one only a part is in the page; more comes as it is scrolled to. */
+export function Messages(props: { threadId: string; view: ThreadView; turns: ShownTurn[] }) {
+  const { threadId, view, turns } = props
+  const scroller = useRef<HTMLDivElement>(null)
+  const part = useTurnWindow(turns.length, scroller)
+  const { away, toEnd } = useStick(scroller, part.end === turns.length)
+  const details = new Map(view.outline?.turns.map((turn) => [turn.messageId ?? '', turn]))
+  const running = isRunning(view)
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+    <section className="scroller" ref={scroller} aria-label="Messages" tabIndex={0}>
+      <div className="column">
+        {part.start > 0 && (
+          <p className="edge" ref={part.top}>
+            {part.start} earlier {part.start === 1 ? 'turn' : 'turns'}.{' '}
+            <button type="button" className="button plain" onClick={part.first}>
+              Go to the first
+            </button>
+          </p>
+        )}
+        {turns.slice(part.start, part.end).map((turn, i) => (
+          <TurnView
+            key={turn.key}
+            threadId={threadId}
+            turn={turn}
+            view={view}
+            detail={details.get(turn.user?.id ?? '')}
+            last={part.start + i === turns.length - 1}
+            running={running}
+          />
+        ))}
+        {part.end < turns.length && <p className="edge" ref={part.bottom} />}
+      </div>
+      {(away || part.end < turns.length) && (
+        <button
+          type="button"
+          className="icon-button to-end"
+          aria-label="Go to the latest message"
+          onClick={() => {
+            part.latest()
+            toEnd()
+          }}
+        >
+          <Icon name="down" />
+        </button>
+      )}
+    </section>
+  )
+}

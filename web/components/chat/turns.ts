@@ -1,0 +1,57 @@
+import type { Message } from '@ag-ui/client'
+
+export type UserMessage = Extract<Message, { role: 'user' }>
+export type AssistantMessage = Extract<Message, { role: 'assistant' }>
+export type ReasoningMessage = Extract<Message, { role: 'reasoning' }>
+export type ToolMessage = Extract<Message, { role: 'tool' }>
+
+/** What was said, and everything that came of it. */
+export interface ShownTurn {
+  key: string
+  user: UserMessage | undefined
+  parts: (AssistantMessage | ReasoningMessage)[]
+  results: Map<string, ToolMessage>
+}
+
+export function turnsOf(messages: readonly Message[]): ShownTurn[] {
+  const turns: ShownTurn[] = []
+  for (const message of messages) {
+    if (message.role === 'user' || turns.length === 0) {
+      const user = message.role === 'user' ? message : undefined
+      turns.push({ key: message.id, user, parts: [], results: new Map() })
+    }
+    const turn = turns.at(-1)!
+    if (message.role === 'assistant' || message.role === 'reasoning') turn.parts.push(message)
+    if (message.role === 'tool') turn.results.set(message.toolCallId, message)
+  }
+  return turns
+}
+
+/** Whether two turns look the same: CopilotKit gives new objects for old words at every event. */
+export function sameTurn(a: ShownTurn, b: ShownTurn): boolean {
+  if (a === b) return true
+  if (a.key !== b.key || a.parts.length !== b.parts.length || a.results.size !== b.results.size)
+    return false
+  return a.parts.every((part, i) => samePart(part, b.parts[i]!))
+}
+
+type Part = ShownTurn['parts'][number]
+
+function samePart(a: Part, b: Part): boolean {
+  if (a.id !== b.id || a.content !== b.content) return false
+  const [calls, others] = [callsOf(a), callsOf(b)]
+  return (
+    calls.length === others.length &&
+    calls.every((call, i) => call.function.arguments === others[i]!.function.arguments)
+  )
+}
+
+export const callsOf = (part: Part) => (part.role === 'assistant' ? (part.toolCalls ?? []) : [])
+
+/** The answer's own words, without thoughts and tools. */
+export const wordsOf = ({ parts }: ShownTurn): string =>
+  parts
+    .filter((part) => part.role === 'assistant')
+    .map(({ content }) => content ?? '')
+    .filter((text) => text !== '')
+    .join('\n\n')

@@ -1,0 +1,111 @@
+'use client'
+
+import Link from 'next/link'
+import { usePathname, useRouter } from 'next/navigation'
+import { useState } from 'react'
+import { analyst } from '../../lib/analysis.ts'
+import { archiveThread, deleteThread, renameThread } from '../../lib/api.ts'
+import type { ThreadRow } from '../../lib/shapes.ts'
+import { ago, errorWords } from '../../lib/words.ts'
+import { useInbox } from '../inbox/inbox-context.tsx'
+import { useAnnounce } from '../shell/announcer.tsx'
+import { Confirm } from '../ui/confirm.tsx'
+import { Icon } from '../ui/icon.tsx'
+import { Rename } from './rename.tsx'
+import { useThreads } from './threads-context.tsx'
+
+type Doing = 'choosing' | 'renaming' | 'deleting' | undefined
+
+export function ThreadItem({ row }: { row: ThreadRow }) {
+  const [doing, setDoing] = useState<Doing>()
+  const { refresh } = useThreads()
+  const announce = useAnnounce()
+  const router = useRouter()
+  const [chat, analysis] = ['t', 'analysis'].map((one) => `/${one}/${encodeURIComponent(row.id)}`)
+  const href = (row.agentId === analyst ? analysis : chat) ?? ''
+  const place = usePathname()
+  const current = place === chat || place === analysis
+  const name = row.name ?? 'Untitled chat'
+  const change = async (work: Promise<unknown>, done: string) => {
+    setDoing(undefined)
+    try {
+      await work
+      announce(done)
+    } catch (problem) {
+      announce(`That did not work: ${errorWords(problem)}`)
+    }
+    refresh()
+  }
+  const erase = async () => {
+    await change(deleteThread(row.id), `Deleted “${name}”.`)
+    if (current) router.push('/')
+  }
+  if (doing === 'renaming')
+    return (
+      <li>
+        <Rename
+          name={name}
+          onDone={(next) => change(renameThread(row.id, next), `Renamed to “${next}”.`)}
+          onCancel={() => setDoing(undefined)}
+        />
+      </li>
+    )
+  return (
+    <li className="thread" data-current={current || undefined}>
+      <Link href={href} aria-current={current ? 'page' : undefined} prefetch={false}>
+        <span className="name">{name}</span>
+        <Standing row={row} />
+      </Link>
+      <button
+        type="button"
+        className="icon-button"
+        aria-label={`Actions for ${name}`}
+        aria-expanded={doing === 'choosing'}
+        onClick={() => setDoing(doing === 'choosing' ? undefined : 'choosing')}
+      >
+        <Icon name="more" />
+      </button>
+      {doing === 'choosing' && (
+        <div className="thread-actions">
+          <button type="button" className="button plain" onClick={() => setDoing('renaming')}>
+            <Icon name="edit" /> Rename
+          </button>
+          <button
+            type="button"
+            className="button plain"
+            onClick={() =>
+              change(
+                archiveThread(row.id, !row.archived),
+                row.archived ? `“${name}” is back.` : `Archived “${name}”.`,
+              )
+            }
+          >
+            <Icon name="archive" /> {row.archived ? 'Bring back' : 'Archive'}
+          </button>
+          <button type="button" className="button plain" onClick={() => setDoing('deleting')}>
+            <Icon name="trash" /> Delete
+          </button>
+        </div>
+      )}
+      {doing === 'deleting' && (
+        <Confirm
+          title={`Delete “${name}”?`}
+          text="All of its messages are removed, and what runs in it is stopped. This cannot be undone."
+          action="Delete this chat"
+          onConfirm={erase}
+          onCancel={() => setDoing(undefined)}
+        />
+      )}
+    </li>
+  )
+}
+
+function Standing({ row: { id, status, updatedAt } }: { row: ThreadRow }) {
+  const { open, live } = useInbox()
+  // The inbox knows at once; the list is read every few seconds.
+  const waits = live ? open?.some(({ chat_id }) => chat_id === id) : status === 'waiting'
+  if (waits) return <span className="badge attention">Needs you</span>
+  if (status === 'waiting') return <span className="badge">Waiting</span>
+  if (status === 'running') return <span className="badge">Working…</span>
+  return <span className="time">{ago(updatedAt, Date.now())}</span>
+}

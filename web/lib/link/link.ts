@@ -1,0 +1,311 @@
+import type { AbstractAgent, HttpAgent, Message } from '@ag-ui/client'
+import type { CopilotKitCoreReact } from '@copilotkit/react-core/v2/context'
+import {
+  ApiError,
+  type BudgetChange,
+  createChat,
+  getOutline,
+  retryRun,
+  setBudget,
+  stopThread,
+  watchPath,
+} from '../api.ts'
+import { events } from '../events.ts'
+import type { Standing } from '../shapes.ts'
+import { parted } from './messages.ts'
+import { initial, isRunning, type LinkState, type Saying } from './state.ts'
+import { Store } from './store.ts'
+import { Streams } from './stream.ts'
+import { aborted, pause, whileHidden } from './waiting.ts'
+
+/** A browser has six connections for a server: tabs that nobody looks at must not hold one each. */
+const sleepAfter = 30_000
+
+type Job = { say: Saying } | { again: string } | { retry: string }
+
+/**
+ * Ties the page to a thread: shows it as it is, says what is said, and finds the way back by itself
+ * after whatever happens to the connection. One thing at a time: something to say, or the stream of
+ * what runs, or the wait for the next change. CopilotKit's streams end with the run.
+ */
+export class Link extends Store<LinkState> {
+  readonly #core: CopilotKitCoreReact
+  readonly #agent: HttpAgent
+  readonly #agentId: string
+  readonly #threadId: string
+  readonly #streams: Streams
+  readonly #jobs: Job[] = []
+  /** Ends what is being read, so that the next thing is done. */
+  #turn = new AbortController()
+  #closed = false
+  /** Failed attempts since the server was last heard. */
+  #tries = 0
+  /** Nobody looks at this tab: it lets its connection go. */
+  #asleep = false
+  /** What was said when the connection broke: it may not have arrived. */
+  #unsure: { id: string; saying: Saying } | undefined
+
+  constructor(core: CopilotKitCoreReact, agent: AbstractAgent, agentId: string, threadId: string) {
+    super(initial)
+    this.#core = core
+    this.#agent = agent as HttpAgent
+    this.#agentId = agentId
+    this.#threadId = threadId
+    this.#streams = new Streams(this.#agent, this, () => void this.#peek())
+  }
+
+  /** Follows the thread until the returned function is called. */
+  open(): () => void {
+    this.#agent.threadId = this.#threadId
+    const close = this.#streams.open()
+    const awake = whileHidden(sleepAfter, (asleep) => {
+      this.#asleep = asleep
+      if (!isRunning(this.get())) this.#turn.abort()
+    })
+    void this.#follow()
+    return () => {
+      this.#closed = true
+      this.#turn.abort()
+      awake()
+      close()
+    }
+  }
+
+  say(saying: Saying): void {
+    this.#do({ say: saying })
+  }
+
+  /** Asks again what this message asked, on a new branch. */
+  again(messageId: string): void {
+    this.#do({ again: messageId })
+  }
+
+  /** Runs a turn that failed once more, from where it failed. */
+  retry(runId: string): void {
+    this.#do({ retry: runId })
+    this.set({ saying: true }) // at once: until it is known to run, nothing else is to be sent
+  }
+
+  /** The budget of a thread that has not begun: the first message brings it along. */
+  plan(budget: BudgetChange): void {
+    this.set({ planned: budget })
+  }
+
+  async stop(): Promise<void> {
+    this.set({ stopping: true, problem: undefined })
+    try {
+      const { stopped } = await stopThread(this.#agentId, this.#threadId)
+      if (stopped) return
+      this.set({ stopping: false }) // it has ended in the meantime
+      if (!this.get().saying) this.refresh()
+    } catch (problem) {
+      this.set({ stopping: false })
+      this.#tell(problem)
+    }
+  }
+
+  /** Looks at the thread again: it was changed by another way. */
+  refresh(): void {
+    this.#turn.abort()
+  }
+
+  dismiss(): void {
+    this.set({ problem: undefined })
+  }
+
+  #do(job: Job): void {
+    this.#jobs.push(job)
+    this.set({ problem: undefined })
+    this.#turn.abort()
+  }
+
+  async #follow(): Promise<void> {
+    let upToDate = false
+    while (!this.#closed) {
+      this.#turn = new AbortController()
+      const job = this.#jobs.shift()
+      if (job) upToDate = await this.#carryOut(job)
+      else if (this.#asleep) upToDate = await this.#sleep()
+      else if (upToDate) upToDate = await this.#watch()
+      else upToDate = await this.#catchUp()
+      if (this.#tries > 0 && this.#jobs.length === 0) await pause(this.#tries, this.#turn.signal)
+    }
+  }
+
+  /** Gives whether the page shows all there is. */
+  async #carryOut(job: Job): Promise<boolean> {
+    if ('retry' in job) return await this.#retry(job.retry)
+    const agent = this.#agent
+    const before = { earlier: this.get().earlier, held: agent.messages }
+    const handrail: Record<string, string> = {}
+    let forwarded = {}
+    let fresh: string | undefined
+    if ('say' in job) {
+      const { content, branchFrom, whenBusy } = job.say
+      forwarded = job.say.forwarded ?? {}
+      fresh = crypto.randomUUID()
+      if (branchFrom !== undefined) this.#cut(branchFrom, 0)
+      // A new list, not a longer one: components know lists by their identity.
+      agent.setMessages([...agent.messages, { id: fresh, role: 'user', content } as Message])
+      if (branchFrom !== undefined) handrail.branchFrom = branchFrom
+      if (whenBusy !== undefined) handrail.whenBusy = whenBusy
+    } else this.#cut(job.again, 1)
+    this.set({ saying: true, outputs: {}, calls: {} })
+    agent.pendingInterrupts = [] // the server knows which are open, and says so
+    const refused = await this.#begun()
+    if (refused) {
+      agent.setMessages(before.held)
+      const taken = 'say' in job ? { saying: job.say } : {}
+      this.set({ saying: false, problem: { error: refused, ...taken } })
+      return false
+    }
+    const begin = () => this.#core.runAgent({ agent, forwardedProps: { ...forwarded, handrail } })
+    const { ended, failure } = await this.#streams.read(begin, this.#turn.signal, fresh)
+    const cut = failure ? failure.code === 'cut' : !ended && !this.#turn.signal.aborted
+    if (cut && 'say' in job && fresh) this.#unsure = { id: fresh, saying: job.say }
+    const read = await this.#read()
+    this.set({ saying: false })
+    const kept = this.get().outline?.turns.at(-1)?.status === 'failed' // the thread tells it itself
+    if (!failure || cut || (ended && kept)) return ended && read
+    agent.setMessages(before.held)
+    const taken = 'say' in job ? { saying: job.say } : {}
+    this.set({ earlier: before.earlier, problem: { error: failure, ...taken } })
+    return read
+  }
+
+  async #retry(runId: string): Promise<boolean> {
+    try {
+      await retryRun(this.#threadId, runId)
+      await this.#read()
+    } catch (problem) {
+      this.#tell(problem)
+    }
+    this.set({ saying: false })
+    return false // what runs is followed
+  }
+
+  /** Begins the thread with the budget that was planned for it, if one was; gives why it could not. */
+  async #begun(): Promise<ApiError | undefined> {
+    const { planned } = this.get()
+    if (!planned) return undefined
+    try {
+      await createChat(this.#threadId, this.#agentId)
+      await setBudget(this.#threadId, planned)
+      this.set({ planned: undefined })
+      return undefined
+    } catch (problem) {
+      return problem instanceof ApiError ? problem : new ApiError(0, 'unknown', String(problem))
+    }
+  }
+
+  /** Leaves the list as it was before a message; `more` messages from there on stay. */
+  #cut(messageId: string, more: number): void {
+    const all = [...this.get().earlier, ...this.#agent.messages]
+    const at = all.findIndex(({ id }) => id === messageId)
+    if (at < 0) return
+    const { earlier, held } = parted(all.slice(0, at + more))
+    this.set({ earlier })
+    this.#agent.setMessages(held)
+  }
+
+  /** The thread as it is, and what runs on it until that has ended. */
+  async #catchUp(): Promise<boolean> {
+    const found = await this.#read()
+    if (!found) return false
+    const agent = this.#agent
+    if (this.get().outline === undefined) return this.#settle()
+    agent.pendingInterrupts = []
+    const begin = () => this.#core.connectAgent({ agent })
+    const { ended, failure } = await this.#streams.read(begin, this.#turn.signal)
+    if (!(await this.#read())) return false
+    const empty = !failure && this.get().outline?.turns.length === 0
+    if (ended || empty) return this.#settle()
+    return this.#turn.signal.aborted ? false : this.#lost(failure)
+  }
+
+  /** What the server shows is all there is: what was said last is in it, or has to be said again. */
+  #settle(): true {
+    this.#tries = 0
+    const unsure = this.#unsure
+    this.#unsure = undefined
+    const all = this.get().outline ? [...this.get().earlier, ...this.#agent.messages] : []
+    if (unsure && !all.some(({ id }) => id === unsure.id)) {
+      this.#agent.setMessages(this.#agent.messages.filter(({ id }) => id !== unsure.id))
+      const error = new ApiError(0, 'lost', 'The message did not reach the server.')
+      this.set({ problem: { error, saying: unsure.saying } })
+    }
+    return true
+  }
+
+  async #sleep(): Promise<false> {
+    await aborted(this.#turn.signal)
+    return false
+  }
+
+  /** Waits on a quiet thread. Gives false when there is something to catch up with. */
+  async #watch(): Promise<boolean> {
+    const { outline } = this.get()
+    const { signal } = this.#turn
+    if (!outline) {
+      if (this.get().phase !== 'gone') this.set({ phase: 'live' })
+      await aborted(signal) // the first message makes the thread
+      return false
+    }
+    try {
+      for await (const data of events(watchPath(this.#threadId), signal)) {
+        this.#tries = 0
+        if ((JSON.parse(data) as Standing).seq !== outline.seq) {
+          this.set({ phase: 'catching-up' })
+          return false
+        }
+        this.set({ phase: 'live' })
+      }
+      this.#lost()
+    } catch (problem) {
+      if (!signal.aborted) this.#lost(problem)
+    }
+    return false
+  }
+
+  async #read(): Promise<boolean> {
+    try {
+      const outline = (await getOutline(this.#threadId)) ?? undefined
+      const { phase, stopping, outline: had } = this.get()
+      const back = phase === 'reconnecting' ? 'catching-up' : phase
+      const gone = outline === undefined && (had !== undefined || phase === 'gone')
+      const stops = stopping && outline?.status === 'cancelling'
+      this.set({
+        outline,
+        governor: outline?.governor,
+        phase: gone ? 'gone' : back,
+        stopping: stops,
+      })
+      if (gone) this.#clear()
+      return true
+    } catch (problem) {
+      return this.#lost(problem)
+    }
+  }
+
+  /** The name of a new thread, and what else there is to know while it works; later will do as well. */
+  async #peek(): Promise<void> {
+    const outline = await getOutline(this.#threadId).catch(() => null)
+    if (outline && this.get().saying) this.set({ outline, governor: outline.governor })
+  }
+
+  #clear(): void {
+    this.set({ earlier: [] })
+    this.#agent.setMessages([])
+  }
+
+  #lost(problem?: unknown): false {
+    this.#tries++
+    if (!this.#closed) this.set({ phase: 'reconnecting', retry: undefined })
+    if (problem instanceof ApiError && problem.status === 401) this.#tell(problem)
+    return false
+  }
+
+  #tell(problem: unknown): void {
+    if (problem instanceof ApiError) this.set({ problem: { error: problem } })
+  }
+}

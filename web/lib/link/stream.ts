@@ -1,0 +1,92 @@
+import type { HttpAgent, Message } from '@ag-ui/client'
+import { ApiError, toApiError } from '../api.ts'
+import { parted, slim } from './messages.ts'
+import { type LinkState, told } from './state.ts'
+import type { Store } from './store.ts'
+
+/** How a stream of CopilotKit's agent ended: `failure` without `ended` is one that was cut or refused. */
+export interface Outcome {
+  ended: boolean
+  failure: ApiError | undefined
+}
+
+/** What CopilotKit's agent reads, one stream at a time, and what of it is kept in the link's state. */
+export class Streams {
+  readonly #agent: HttpAgent
+  readonly #store: Store<LinkState>
+  #outcome: Outcome = { ended: false, failure: undefined }
+  #signal = AbortSignal.abort()
+  /** The stream before this one was not read to its end. */
+  #left = false
+  /** Messages that the server may not have: nothing was heard of it since they were sent. */
+  readonly #fresh = new Set<string>()
+
+  readonly #taken: () => void
+
+  /** `taken` is called when the server has what was said. */
+  constructor(agent: HttpAgent, store: Store<LinkState>, taken: () => void) {
+    this.#agent = agent
+    this.#store = store
+    this.#taken = taken
+  }
+
+  open(): () => void {
+    const store = this.#store
+    this.#agent.fetch = (url, init) => this.#fetch(url, init)
+    const { unsubscribe } = this.#agent.subscribe({
+      // The server's list holds as it is; CopilotKit would merge it with what it has.
+      onMessagesSnapshotEvent: ({ event }) => {
+        const { earlier, held } = parted(event.messages as Message[])
+        store.set({ earlier, phase: 'live' }) // from here on all of it is told as it happens
+        return { messages: held, stopPropagation: true }
+      },
+      onTextMessageStartEvent: () => store.set({ retry: undefined }),
+      onCustomEvent: ({ event }) => store.set(told(store.get(), event.name, event.value)),
+      onRunStartedEvent: () => {
+        if (this.#fresh.size > 0) this.#taken()
+        this.#fresh.clear()
+      },
+      onRunFinishedEvent: () => this.#end(),
+      onRunErrorEvent: ({ event }) =>
+        this.#end(new ApiError(200, event.code ?? 'run_error', event.message)),
+      onRunFailed: ({ error }) => {
+        const { status, payload } = error as { status?: number; payload?: unknown }
+        const cut = new ApiError(0, 'cut', 'The connection was cut.')
+        this.#outcome.failure = status === undefined ? cut : toApiError(status, payload)
+      },
+    })
+    return unsubscribe
+  }
+
+  /** Reads a stream to its end, or until the signal fires. `fresh` is the message that is new. */
+  async read(begin: () => Promise<unknown>, signal: AbortSignal, fresh?: string): Promise<Outcome> {
+    await this.#agent.detachActiveRun()
+    this.#left = !this.#outcome.ended
+    this.#outcome = { ended: false, failure: undefined }
+    this.#signal = signal
+    if (fresh !== undefined) this.#fresh.add(fresh)
+    const leave = () => void this.#agent.detachActiveRun()
+    signal.addEventListener('abort', leave)
+    try {
+      await begin()
+    } finally {
+      signal.removeEventListener('abort', leave)
+    }
+    return this.#outcome
+  }
+
+  #end(failure?: ApiError): void {
+    this.#outcome = { ended: true, failure }
+    this.#store.set({ retry: undefined })
+  }
+
+  #fetch(url: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+    if (typeof init.body !== 'string') return fetch(url, init) // it asks what the runtime offers
+    const body = slim(init.body, this.#store.get().earlier, {
+      fresh: this.#fresh,
+      left: this.#left,
+    })
+    // Leaving a stream must close it: a browser has six connections for a server, and no more.
+    return fetch(url, { ...init, body, signal: this.#signal })
+  }
+}
