@@ -37,46 +37,54 @@ interface Approval {
   card: { title: string; effect_id?: string }
 }
 
-test.for(ends.filter((_, n) => n % every === 0))('a graph that dies at %s pays once, and tells of it once', async (crash) => {
-  const { path, remove } = await temporaryDirectory()
-  const outside = `${path}/outside`
-  const models = `${path}/models`
-  const env = {
-    ...{ HANDRAIL_CONFIG: config, HANDRAIL_DATA: `${path}/data`, HANDRAIL_SPOOL: `${path}/spool` },
-    ...{ HANDRAIL_LEASE_MS: '300', CRASH_OUTSIDE: outside, CRASH_MODELS: models },
-  }
-  const first = await startServer({ ...env, HANDRAIL_CRASH: crash })
-  const begun = chatsClient(first.url).start('chat', 'trip #7')
-  await begun.then((stream) => stream.response.body?.cancel()).catch(() => {})
-  await Promise.race([first.exited, play(first.url)]).catch(() => {})
-  const died = await Promise.race([first.exited, sleep(10_000, undefined)])
-  expect(died?.signal, 'it came by its point').toBe('SIGKILL')
+test.for(ends.filter((_, n) => n % every === 0))(
+  'a graph that dies at %s pays once, and tells of it once',
+  async (crash) => {
+    const { path, remove } = await temporaryDirectory()
+    const outside = `${path}/outside`
+    const models = `${path}/models`
+    const env = {
+      ...{
+        HANDRAIL_CONFIG: config,
+        HANDRAIL_DATA: `${path}/data`,
+        HANDRAIL_SPOOL: `${path}/spool`,
+      },
+      ...{ HANDRAIL_LEASE_MS: '300', CRASH_OUTSIDE: outside, CRASH_MODELS: models },
+    }
+    const first = await startServer({ ...env, HANDRAIL_CRASH: crash })
+    const begun = chatsClient(first.url).start('chat', 'trip #7')
+    await begun.then((stream) => stream.response.body?.cancel()).catch(() => {})
+    await Promise.race([first.exited, play(first.url)]).catch(() => {})
+    const died = await Promise.race([first.exited, sleep(10_000, undefined)])
+    expect(died?.signal, 'it came by its point').toBe('SIGKILL')
 
-  const second = await startServer(env)
-  const client = chatsClient(second.url)
-  if ((await client.chat('chat')).interactions === undefined) await client.start('chat', 'trip #7')
-  const interaction = await play(second.url, outside)
-  await second.stop()
-  expect(interaction.status).toBe('COMPLETED')
-  const said = interaction.agent_events.flatMap((one: { type: string; content: string }) => {
-    return one.type === 'ANSWER' ? [one.content] : []
-  })
-  expect(said).toEqual([answerTo('trip #7'), answerTo('big and red, paid 7')])
-  expect(executions(outside).map(({ n }) => n)).toEqual([7])
+    const second = await startServer(env)
+    const client = chatsClient(second.url)
+    if ((await client.chat('chat')).interactions === undefined)
+      await client.start('chat', 'trip #7')
+    const interaction = await play(second.url, outside)
+    await second.stop()
+    expect(interaction.status).toBe('COMPLETED')
+    const said = interaction.agent_events.flatMap((one: { type: string; content: string }) => {
+      return one.type === 'ANSWER' ? [one.content] : []
+    })
+    expect(said).toEqual([answerTo('trip #7'), answerTo('big and red, paid 7')])
+    expect(executions(outside).map(({ n }) => n)).toEqual([7])
 
-  const store = await fileStore({ directory: `${path}/data`, clock: systemClock })
-  const journal = (await store.read('chat', { limit: 1e6 })).map(read)
-  await store.close()
-  checkJournal(journal)
-  const intents = journal.filter((one) => one.kind === 'effect.intended')
-  const charged = intents.filter(({ body }) => body.effect === 'model').length
-  expect(readFileSync(models, 'utf8').length, 'calls made are calls charged').toBeLessThanOrEqual(
-    charged,
-  )
-  const done = journal.filter((one) => one.kind === 'effect.done' && one.body.effect === 'model')
-  expect(done.length, 'a recorded answer is not asked for again').toBe(2)
-  await remove()
-})
+    const store = await fileStore({ directory: `${path}/data`, clock: systemClock })
+    const journal = (await store.read('chat', { limit: 1e6 })).map(read)
+    await store.close()
+    checkJournal(journal)
+    const intents = journal.filter((one) => one.kind === 'effect.intended')
+    const charged = intents.filter(({ body }) => body.effect === 'model').length
+    expect(readFileSync(models, 'utf8').length, 'calls made are calls charged').toBeLessThanOrEqual(
+      charged,
+    )
+    const done = journal.filter((one) => one.kind === 'effect.done' && one.body.effect === 'model')
+    expect(done.length, 'a recorded answer is not asked for again').toBe(2)
+    await remove()
+  },
+)
 
 /** A person at the page: answers all that is asked until it is over. What is in doubt they look up outside. */
 // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON
