@@ -38,6 +38,8 @@ describe('the README', () => {
       expect(said[6]).toContain('"status":"COMPLETED"')
       expect(said[7]).toContain('"title":"Write “later.txt”')
       expect(said[7]).toContain('"status":"processed"')
+      expect(said[8]).toContain('{"success":true}')
+      expect(said[8]).toContain('event: workflow_completed')
     } finally {
       await server.kill()
       await place.remove()
