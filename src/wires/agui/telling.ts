@@ -111,14 +111,19 @@ export class Telling {
       case 'effect.done':
       case 'effect.failed':
       case 'effect.unknown':
-        return callEvents(entry)
+        return [...this.#meter(entry), ...callEvents(entry)]
       case 'event':
         return this.#event(entry.body.name, entry.body.value)
       default:
-        if (isMeterNow(entry, this.#thread.state))
-          return [custom('handrail:governor', governorView(this.#thread.state.governor))]
-        return this.#ending(entry)
+        return [...this.#meter(entry), ...this.#ending(entry)]
     }
+  }
+
+  #meter(entry: Known): string[] {
+    const { state } = this.#thread
+    return isMeterNow(entry, state)
+      ? [custom('handrail:governor', governorView(state.governor))]
+      : []
   }
 
   /** What was begun will not be finished: it is closed, and gone from the list. */

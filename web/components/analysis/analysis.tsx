@@ -50,7 +50,9 @@ function Body(props: { threadId: string; view: ThreadView; shared: Shared }) {
   const agent = outline?.turns.at(-1)?.agent
   if (agent !== undefined && agent !== analyst) return <Elsewhere threadId={threadId} />
   const begun = outline && outline.turns.length > 0
-  if (begun || saying) return <Course threadId={threadId} view={view} shared={shared} />
+  // The server may be gone before it could tell more than the agent's state.
+  if (begun || saying || shared.run_id !== undefined)
+    return <Course threadId={threadId} view={view} shared={shared} />
   if (phase === 'loading' || phase === 'catching-up')
     return (
       <div className="skeleton" aria-busy="true">

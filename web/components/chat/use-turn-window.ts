@@ -13,7 +13,10 @@ export function useTurnWindow(count: number, scroller: RefObject<HTMLElement | n
   const heightBefore = useRef<number>(undefined)
   const toTop = useRef(false)
 
+  const current = useRef(start)
+  current.current = start
   const more = useCallback(() => {
+    if (current.current !== start) return // seen before the reader went elsewhere, and told late
     heightBefore.current = scroller.current?.scrollHeight
     setFrom(Math.max(0, start - step))
   }, [scroller, start])
