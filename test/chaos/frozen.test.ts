@@ -58,4 +58,4 @@ test('a driver that slept longer than its lease neither writes nor begins anythi
     'completed',
     'completed',
   ])
-}, 60_000)
+}, 120_000)

@@ -225,6 +225,6 @@ export function findContract(name: string, open: (clock?: Clock) => Promise<Open
         }),
         { numRuns: 25 },
       )
-    }, 30_000)
+    }, 120_000)
   })
 }

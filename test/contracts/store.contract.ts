@@ -711,7 +711,7 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
         }),
         { numRuns: 20 },
       )
-    }, 30_000)
+    }, 120_000)
 
     test('has everything after it was closed and opened again', async ({ skip }) => {
       const clock = fakeClock()

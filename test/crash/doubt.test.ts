@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../support/server.ts'
 import { begin, type Place, placeIn } from './life.ts'
 import { executions } from './outside.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 /** A way to say what happened. */
 type Say = (url: string, askId: string, outcome: string) => Promise<void>

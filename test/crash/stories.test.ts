@@ -11,7 +11,7 @@ import { executions } from './outside.ts'
 import type { Told } from './person.ts'
 
 // A story that does not go on is a failure, and not one to wait ten minutes for.
-vi.setConfig({ testTimeout: 30_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 const nothingTold: Told = {
   ...{ accepted: new Map(), answers: new Map() },

@@ -10,7 +10,7 @@ import { checkJournal, journalOf } from '../support/journal.ts'
 import { startServer, temporaryDirectory } from '../support/server.ts'
 import { startServers } from '../support/servers.ts'
 
-vi.setConfig({ testTimeout: 90_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 const config = fileURLToPath(new URL('./timeouts.config.mjs', import.meta.url))
 const message = 'Write a file named late.txt with the text hello'

@@ -7,7 +7,7 @@ import { endpoint, webhookSecret } from '../support/endpoint.ts'
 import { startServer, temporaryDirectory } from '../support/server.ts'
 import { startServers } from '../support/servers.ts'
 
-vi.setConfig({ testTimeout: 90_000 })
+vi.setConfig({ testTimeout: 120_000 })
 
 const env = (url: string) => ({
   HANDRAIL_WEBHOOK_URL: url,

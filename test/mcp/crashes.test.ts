@@ -68,7 +68,7 @@ test('a server that is down at the start stops nobody, and its tools come when i
   expect(await recall()).toBe('There is no tool named till__recall.')
   await mcpOverHttp(stage, first.port)
   await expect.poll(recall, { timeout: 40_000, interval: 500 }).toBe('nothing')
-}, 60_000)
+}, 120_000)
 
 test('our own crash in the middle of a call: asked after the restart, also while the server is away', async () => {
   const stage = await mcpStage()
@@ -99,4 +99,4 @@ test('our own crash in the middle of a call: asked after the restart, also while
   expect(result(frames)).toMatch(/Whether it happened is not known; it was skipped/)
   await second.stop()
   await directory.remove()
-}, 60_000)
+}, 120_000)

@@ -225,7 +225,7 @@ describe("an endpoint of CopilotKit's Python SDK", () => {
     const gone = await (await server.open('POST', '/chats/e/interactions', start)).rest()
     expect(find(gone, 'error')).toMatchObject({ code: 'remote_unavailable', retryable: true })
     expect(names(gone)).toContain('retrying')
-  }, 60_000)
+  }, 120_000)
 
   test('agents of an endpoint that comes back are there', async () => {
     const away = await endpoint()
@@ -235,7 +235,7 @@ describe("an endpoint of CopilotKit's Python SDK", () => {
     expect(listed()).not.toContain('crew')
     await endpoint(undefined, away.port)
     await expect.poll(listed, { timeout: 30_000 }).toContain('crew')
-  }, 60_000)
+  }, 120_000)
 
   test.each([
     ['a line that is not JSON', 'nonsense\n'],

@@ -223,7 +223,7 @@ describe('a remote that', () => {
     )
     const frames = await ask(server, 'c', 'go')
     expect(find(frames, 'error').code).toBe('remote_protocol')
-  }, 90_000)
+  }, 120_000)
 
   test('is away for a moment is tried again, and the journal tells', async () => {
     const { server, far } = await faulty((response) => response.writeHead(503).end('busy'))

@@ -152,7 +152,7 @@ describe('a graph on a real LangGraph server', () => {
     const frames = await stream.rest()
     expect(find(frames, 'answer').content).toBe('Slowly done.')
     expect(began()).toBe(before + 1)
-  }, 60_000)
+  }, 120_000)
 
   test('only the key of the configuration is sent, and none of the environment', async () => {
     const door = await remote((_, response) => {

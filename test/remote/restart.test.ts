@@ -59,7 +59,7 @@ describe('our server is killed', () => {
       [{ interruptId: 'i1', status: 'resolved', payload: { approved: true } }],
     ])
     expect(far.asked[1]!.body.threadId).toBe(far.asked[0]!.body.threadId)
-  }, 60_000)
+  }, 120_000)
 
   test.each([
     ['happened', { outcome: 'happened', result: 'It was done.' }, 1, 'It was done.'],
@@ -118,7 +118,7 @@ describe('our server is killed', () => {
     expect(find(frames, 'agent_completed')).toMatchObject({ agent: 'far', output: 'It was done.' })
     expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
     expect(far.asked).toHaveLength(1)
-  }, 60_000)
+  }, 120_000)
 
   test('in the middle of a leg that may be run twice: it is', async () => {
     const far = await remote((_asked, response) =>
@@ -138,7 +138,7 @@ describe('our server is killed', () => {
     expect(find(frames, 'answer').content).toBe('Whole.')
     const [one, two] = far.asked
     expect(two!.headers['idempotency-key']).toBe(one!.headers['idempotency-key'])
-  }, 60_000)
+  }, 120_000)
 })
 
 describe('our server is killed, and a real LangGraph server goes on', () => {
@@ -159,7 +159,7 @@ describe('our server is killed, and a real LangGraph server goes on', () => {
     const frames = await (await second.join('c', run)).rest()
     expect(find(frames, 'answer').content).toBe('Slowly done.')
     expect(far.marks()).toEqual(['slow began', 'slow ended'])
-  }, 90_000)
+  }, 120_000)
 
   test('between its interrupt and the answer', async () => {
     const begin = await lives({ TEST_LANGGRAPH: far.url })
@@ -175,7 +175,7 @@ describe('our server is killed, and a real LangGraph server goes on', () => {
       'You answered "yes".',
     )
     expect(far.marks().filter((one) => one === 'confirmed "yes"')).toHaveLength(1)
-  }, 90_000)
+  }, 120_000)
 
   test('the graph’s own server too is killed between its interrupt and the answer', async () => {
     const begin = await lives({ TEST_LANGGRAPH: far.url })

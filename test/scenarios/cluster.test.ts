@@ -208,4 +208,4 @@ test('whatever happens to Redis, every run ends and every reader has its text', 
   await vi.waitFor(() => {
     for (const { runtime } of all.servers) expect(runtime.legs).toBe(0)
   })
-}, 60_000)
+}, 120_000)

@@ -21,7 +21,7 @@ let place: Awaited<ReturnType<typeof temporaryDirectory>>
 beforeAll(async () => {
   ;[postgres, redis] = await Promise.all([startPostgres(), startRedis()])
   place = await temporaryDirectory()
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   await Promise.all([postgres.stop(), redis.stop()])

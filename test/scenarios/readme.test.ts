@@ -44,7 +44,7 @@ describe('the README', () => {
       await server.kill()
       await place.remove()
     }
-  }, 90_000)
+  }, 120_000)
 
   test('shows a configuration that works as printed', async () => {
     const [config] = await blocks('ts')
@@ -66,5 +66,5 @@ describe('the README', () => {
       await rm(file)
       await place.remove()
     }
-  }, 30_000)
+  }, 120_000)
 })

@@ -10,7 +10,7 @@ let cluster: TestCluster
 
 beforeAll(async () => {
   cluster = await openCluster()
-}, 60_000)
+}, 120_000)
 
 afterAll(() => cluster.stop())
 

@@ -9,7 +9,7 @@ let cluster: TestCluster
 beforeAll(async () => {
   // What is committed must be with the kernel: the database is killed here, the machine is not.
   cluster = await openCluster({ settings: 'fsync = off' })
-}, 60_000)
+}, 120_000)
 
 afterAll(() => cluster.stop())
 

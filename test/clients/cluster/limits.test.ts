@@ -20,7 +20,7 @@ beforeAll(async () => {
       HANDRAIL_MAX_LEGS: String(limits.perServer),
     }),
   })
-}, 60_000)
+}, 120_000)
 
 afterAll(() => all.stop())
 

@@ -49,7 +49,7 @@ export function postgresAway(cluster: () => TestCluster): void {
     await fresh.load()
     expect(fresh.shown()).toEqual(paid('pat').graphql)
     for (const to of ['pia', 'pat']) expect(cluster().marks('pay', to)).toHaveLength(1)
-  }, 60_000)
+  }, 120_000)
 
   /** Every command of every wire, each in its own form of an error. */
   async function refuses(url: string, chats: TestCluster['members'][0]['chats']) {

@@ -10,7 +10,7 @@ let all: TestCluster
 
 beforeAll(async () => {
   all = await openCluster({ count: 2, redis: false })
-}, 60_000)
+}, 120_000)
 
 afterAll(() => all.stop())
 

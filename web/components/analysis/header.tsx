@@ -4,23 +4,12 @@ import Link from 'next/link'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Connection } from '../chat/connection.tsx'
 import { Meter } from '../governor/meter.tsx'
-import { useDrawer } from '../shell/shell.tsx'
-import { Icon } from '../ui/icon.tsx'
+import { PageHeader } from '../shell/page-header.tsx'
 
 export function AnalysisHeader(props: { threadId: string; view: ThreadView; title: string }) {
   const { threadId, view, title } = props
-  const openDrawer = useDrawer()
   return (
-    <header className="chat-header">
-      <button
-        type="button"
-        className="icon-button menu-button"
-        aria-label="Show the list of chats"
-        onClick={openDrawer}
-      >
-        <Icon name="menu" />
-      </button>
-      <h1>{title}</h1>
+    <PageHeader title={title}>
       <Meter threadId={threadId} view={view} />
       <Connection phase={view.phase} />
       {view.outline && (
@@ -28,6 +17,6 @@ export function AnalysisHeader(props: { threadId: string; view: ThreadView; titl
           As a chat
         </Link>
       )}
-    </header>
+    </PageHeader>
   )
 }

@@ -4,8 +4,7 @@ import type { AgentInfo } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Grants } from '../asks/grants.tsx'
 import { Meter } from '../governor/meter.tsx'
-import { useDrawer } from '../shell/shell.tsx'
-import { Icon } from '../ui/icon.tsx'
+import { PageHeader } from '../shell/page-header.tsx'
 import { Connection } from './connection.tsx'
 
 export function ChatHeader(props: {
@@ -17,18 +16,8 @@ export function ChatHeader(props: {
   onAgent: (agent: string) => void
 }) {
   const { threadId, view, name, agentId, agents, onAgent } = props
-  const openDrawer = useDrawer()
   return (
-    <header className="chat-header">
-      <button
-        type="button"
-        className="icon-button menu-button"
-        aria-label="Show the list of chats"
-        onClick={openDrawer}
-      >
-        <Icon name="menu" />
-      </button>
-      <h1>{name}</h1>
+    <PageHeader title={name}>
       {view.outline && <Grants key={threadId} outline={view.outline} />}
       <Meter threadId={threadId} view={view} />
       <Connection phase={view.phase} />
@@ -44,6 +33,6 @@ export function ChatHeader(props: {
           </select>
         </label>
       )}
-    </header>
+    </PageHeader>
   )
 }

@@ -1,8 +1,7 @@
 'use client'
 
 import { useEffect, useState } from 'react'
-import { useDrawer } from '../shell/shell.tsx'
-import { Icon } from '../ui/icon.tsx'
+import { PageHeader } from '../shell/page-header.tsx'
 import { History } from './history.tsx'
 import { useInbox } from './inbox-context.tsx'
 import { OpenList } from './open-list.tsx'
@@ -12,7 +11,6 @@ type Tab = 'open' | 'history'
 /** Everything that the reader may decide, across chats, and what was decided. */
 export function InboxPage() {
   const [tab, setTab] = useState<Tab>('open')
-  const openDrawer = useDrawer()
   const { open, live } = useInbox()
   const count = open?.length ?? 0
   useEffect(() => {
@@ -20,16 +18,7 @@ export function InboxPage() {
   }, [count])
   return (
     <div className="inbox">
-      <header className="chat-header">
-        <button
-          type="button"
-          className="icon-button menu-button"
-          aria-label="Show the list of chats"
-          onClick={openDrawer}
-        >
-          <Icon name="menu" />
-        </button>
-        <h1>Inbox</h1>
+      <PageHeader title="Inbox">
         <p className="connection" data-phase={live ? 'live' : 'reconnecting'}>
           <span className="dot" aria-hidden="true" />
           {live ? 'live' : open ? 'reconnecting' : 'loading'}
@@ -47,7 +36,7 @@ export function InboxPage() {
             </button>
           ))}
         </p>
-      </header>
+      </PageHeader>
       <div className="scroller">
         <div className="column">{tab === 'open' ? <OpenList /> : <History />}</div>
       </div>

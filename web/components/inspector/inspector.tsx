@@ -3,7 +3,7 @@
 import Link from 'next/link'
 import { useEffect, useId, useMemo, useState } from 'react'
 import { duration } from '../../lib/words.ts'
-import { useDrawer } from '../shell/shell.tsx'
+import { PageHeader } from '../shell/page-header.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { durationsOf, momentAt } from './moment.ts'
 import { Standing } from './standing.tsx'
@@ -14,7 +14,6 @@ import { useJournal } from './use-journal.ts'
 export function Inspector({ threadId, runId }: { threadId: string; runId: string }) {
   const { entries, more, loading, live, problem, readOn } = useJournal(threadId, runId)
   const [point, setPoint] = useState<number>()
-  const openDrawer = useDrawer()
   const id = useId()
   const at = Math.min(point ?? entries.length, entries.length)
   const now = useMemo(() => momentAt(entries.slice(0, at)), [entries, at])
@@ -26,16 +25,7 @@ export function Inspector({ threadId, runId }: { threadId: string; runId: string
   const current = entries[at - 1]
   return (
     <div className="inbox">
-      <header className="chat-header">
-        <button
-          type="button"
-          className="icon-button menu-button"
-          aria-label="Show the list of chats"
-          onClick={openDrawer}
-        >
-          <Icon name="menu" />
-        </button>
-        <h1>Run, step by step</h1>
+      <PageHeader title="Run, step by step">
         {live && (
           <p className="connection" data-phase="live">
             <span className="dot" aria-hidden="true" />
@@ -55,7 +45,7 @@ export function Inspector({ threadId, runId }: { threadId: string; runId: string
         <Link className="button" href={`/t/${encodeURIComponent(threadId)}`} prefetch={false}>
           To the chat
         </Link>
-      </header>
+      </PageHeader>
       <div className="scroller">
         <div className="column">
           {problem !== undefined && <p role="alert">{problem}</p>}
