@@ -70,6 +70,18 @@ describe.for(clients)('$name', ({ open }) => {
     expect(stale.shown().toSorted()).toEqual(words.toSorted())
   })
 
+  test('left in the middle of an answer and says more: it is shown the whole of it', async () => {
+    const server = await story(numbered)
+    const client = await open(server.url, 't')
+    await client.say('one')
+    const [asked, answer] = client.agent.messages
+    client.agent.setMessages([asked!, { ...answer!, content: 'Ans' } as typeof answer & object])
+    await client.say('two')
+    const shown = ['user: one', 'assistant: Answer 0.', 'user: two', 'assistant: Answer 1.']
+    expect(client.shown()).toEqual(shown)
+    expect(said(server.model.requests[1])).toEqual(shown.slice(0, -1))
+  })
+
   test('sends nothing new: it is shown what there is, and nothing runs', async () => {
     const server = await story(numbered)
     const client = await open(server.url, 't')

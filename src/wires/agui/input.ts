@@ -1,6 +1,6 @@
 import { shownRuns } from '../../core/branch.ts'
 import type { RunOptions } from '../../core/entries.ts'
-import type { Message } from '../../core/messages.ts'
+import { type Message, textOf } from '../../core/messages.ts'
 import type { ClientList, Reconciled } from '../../core/reconcile.ts'
 import type { ThreadState } from '../../core/state.ts'
 import { canonical } from '../../lib/canonical.ts'
@@ -21,13 +21,19 @@ export function listenerOf({ threadId, runId, tools, state, ...input }: RunInput
 }
 
 /** The list as far as it is one; what is wrong with a message is found when it is read. */
-function rawMessages({ messages }: Pick<RunInput, 'messages'>): { id: string; role: string }[] {
-  const all = (messages ?? []) as ({ id?: unknown; role?: unknown } | null)[]
+function rawMessages({ messages }: Pick<RunInput, 'messages'>): RawMessage[] {
+  const all = (messages ?? []) as ({ id?: unknown; role?: unknown; content?: unknown } | null)[]
   return all.flatMap((one) =>
     typeof one?.id === 'string' && typeof one.role === 'string'
-      ? [{ id: one.id, role: one.role }]
+      ? [{ id: one.id, role: one.role, content: one.content }]
       : [],
   )
+}
+
+interface RawMessage {
+  id: string
+  role: string
+  content: unknown
 }
 
 /**
@@ -114,10 +120,12 @@ export function stateFrom(
 
 /** Whether the client shows what the thread holds; after a cut stream, or in a tab that slept, not. */
 export function isUpToDate(state: ThreadState, { messages }: RunInput, { has }: Listener): boolean {
-  for (const { id, role } of rawMessages({ messages })) {
+  for (const { id, role, content } of rawMessages({ messages })) {
     const owner = role === 'reasoning' ? thinkerOf(id) : id
     if (role !== 'assistant' && role !== 'reasoning') continue
-    if (!state.messages.has(owner) && !owner.endsWith(standInSuffix)) return false
+    const ours = state.messages.get(owner)
+    if (!ours && !owner.endsWith(standInSuffix)) return false
+    if (ours && role === 'assistant' && isCut(content, ours.message)) return false
   }
   for (const run of shownRuns(state)) {
     for (const id of run.messageIds) {
@@ -128,6 +136,11 @@ export function isUpToDate(state: ThreadState, { messages }: RunInput, { has }: 
     }
   }
   return true
+}
+
+/** Who left in the middle of an answer has its beginning under the same id. */
+function isCut(content: unknown, message: Message): boolean {
+  return typeof content === 'string' && content.length < textOf(message).length
 }
 
 const speaks = ({ role, parts }: Message): boolean =>
