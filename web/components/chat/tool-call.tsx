@@ -25,7 +25,7 @@ type Face = 'asked' | 'waiting' | 'held' | 'running' | 'done' | 'failed' | 'unkn
 
 const faces: Record<Face, { words: string; icon?: IconName }> = {
   asked: { words: 'asked for' },
-  waiting: { words: 'waits for your decision', icon: 'clock' },
+  waiting: { words: 'waits for a decision', icon: 'clock' },
   held: { words: 'decided, waits for the others', icon: 'clock' },
   running: { words: 'running' },
   done: { words: 'done', icon: 'check' },
