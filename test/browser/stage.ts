@@ -20,6 +20,8 @@ export interface Stage {
   kill(): Promise<void>
   /** Another life on the same port, with the same data. */
   start(): Promise<void>
+  /** What a story that ended early has killed lives again, for those that follow. */
+  revive(): Promise<void>
   /** The runs of a thread as the journal has them: what was said, and how it ended. */
   runs(threadId: string): Promise<{ said: string; status: string }[]>
   /** The threads that the server lists. */
@@ -43,6 +45,7 @@ export async function openStage(
     ...more,
   }
   let server: ServerProcess = await startServer(env)
+  let dead = false
   const { url } = server
   const guests = join(stage, 'guests')
   return {
@@ -50,9 +53,16 @@ export async function openStage(
     open: (gate) => writeFileSync(join(stage, gate), ''),
     guests: () =>
       existsSync(guests) ? readFileSync(guests, 'utf8').split('\n').filter(Boolean) : [],
-    kill: () => server.kill(),
+    async kill() {
+      dead = true
+      await server.kill()
+    },
     async start() {
       server = await startServer({ ...env, PORT: new URL(url).port })
+      dead = false
+    },
+    async revive() {
+      if (dead) await this.start()
     },
     async runs(threadId) {
       const response = await fetch(`${url}/chats/${threadId}`)

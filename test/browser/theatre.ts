@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Browser, BrowserContext } from 'playwright-core'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { type Flavour, openBrowser, openTabs, type Tab } from './browser.ts'
 import { openStage, type Stage, servePage } from './stage.ts'
 
@@ -18,6 +18,7 @@ export function theatre() {
     context = await browser.newContext({ viewport: { width: 1000, height: 700 } })
     await (await context.newPage()).goto(pages.url) // keeps the process of the site alive
   })
+  beforeEach(() => stage.revive())
   afterAll(async () => {
     await Promise.all([browser?.close(), pages?.close(), stage?.close()])
   })

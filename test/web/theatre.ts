@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished } from 'vitest'
 import { violations } from '../browser/axe.ts'
 import {
   type Browser,
@@ -31,6 +31,7 @@ export function theatre(env: Record<string, string> = {}) {
     context = await browser.newContext({ viewport: wide })
     await (await context.newPage()).goto(`${page.url}/icon.svg`) // keeps the process of the site alive
   })
+  beforeEach(() => stage.revive())
   afterAll(async () => {
     await Promise.all([browser?.close(), page?.close(), stage?.close()])
   })

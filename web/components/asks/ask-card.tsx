@@ -19,23 +19,20 @@ interface CardProps {
   title: string
   /** Something has become of it: whoever shows it looks again. */
   onDecided: () => void
-  /** All of it is there to be seen. */
-  onShown?: () => void
   /** Who may decide it, where that is said. */
   audience?: readonly string[] | undefined
 }
 
 /** One question to a person: what is asked, all there is to judge by, and the ways to answer. */
-export function AskCard({ id, title, onDecided, onShown, audience }: CardProps) {
+export function AskCard({ id, title, onDecided, audience }: CardProps) {
   const heading = useId()
   const { approval, problem } = useApproval(id)
   const ready = approval !== undefined
   useEffect(() => {
     if (!ready) return
-    onShown?.()
     // Whoever came by a link to this question is brought to it, and onto nothing that decides.
     if (location.hash === `#${id}`) document.getElementById(heading)?.focus()
-  }, [ready, id, heading, onShown])
+  }, [ready, id, heading])
   if (approval?.kind === 'budget')
     return (
       <Reconfigure

@@ -1,6 +1,5 @@
 'use client'
 
-import { useCallback, useRef } from 'react'
 import type { Link } from '../../lib/link/link.ts'
 import type { Outline } from '../../lib/shapes.ts'
 import { AskCard } from './ask-card.tsx'
@@ -18,22 +17,8 @@ export function AskGroup(props: {
   const steps = new Set(cards.map(({ step }) => step))
   const done = decided.filter(({ step, kind }) => steps.has(step) && kind !== 'budget').length
   const all = done + cards.length
-  const group = useRef<HTMLDivElement>(null)
-  const shown = useRef(false)
-  // What is asked comes first: of a question that does not fit, the beginning is shown, not the buttons.
-  const onShown = useCallback(() => {
-    if (shown.current) return
-    shown.current = true
-    // After the list has found its new size, and gone to its end.
-    setTimeout(() => {
-      const scroller = group.current?.closest('.scroller')
-      if (!scroller || !group.current) return
-      if (group.current.offsetHeight > scroller.clientHeight)
-        group.current.scrollIntoView({ block: 'start' })
-    }, 50)
-  }, [])
   return (
-    <div className="ask-group" ref={group}>
+    <div className="ask-group">
       {all > 1 && cards.length > 0 && (
         <p className="progress">
           <progress value={done} max={all} aria-label="Decided" /> {done} of {all} decided. It goes
@@ -47,7 +32,6 @@ export function AskGroup(props: {
           title={title}
           audience={audience}
           onDecided={() => link?.refresh()}
-          onShown={onShown}
         />
       ))}
     </div>

@@ -29,6 +29,8 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
   const { threadId, turn, view, detail, last, running } = props
   const { link } = view
   const live = last && running
+  // Who lost the server before it told that it works does not know that it does.
+  const lost = last && view.phase === 'reconnecting'
   const words = wordsOf(turn)
   return (
     <div className="turn">
@@ -44,7 +46,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
       {(turn.parts.length > 0 || last) && (
         <article className="answer" aria-label="Answer" aria-busy={live}>
           <Answer turn={turn} view={view} live={live} />
-          {live && !view.outline?.asks.length && <Working turn={turn} view={view} />}
+          {(live || lost) && !view.outline?.asks.length && <Working turn={turn} view={view} />}
           {detail &&
             view.outline?.decided
               .filter((ask) => ask.runId === detail.runId && ask.callId === undefined)
