@@ -47,6 +47,10 @@ export async function openStage(
   let server: ServerProcess = await startServer(env)
   let dead = false
   const { url } = server
+  const start = async () => {
+    server = await startServer({ ...env, PORT: new URL(url).port })
+    dead = false
+  }
   const guests = join(stage, 'guests')
   return {
     url,
@@ -57,12 +61,9 @@ export async function openStage(
       dead = true
       await server.kill()
     },
-    async start() {
-      server = await startServer({ ...env, PORT: new URL(url).port })
-      dead = false
-    },
+    start,
     async revive() {
-      if (dead) await this.start()
+      if (dead) await start()
     },
     async runs(threadId) {
       const response = await fetch(`${url}/chats/${threadId}`)
