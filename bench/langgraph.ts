@@ -113,7 +113,7 @@ export async function graphs(): Promise<void> {
     ] as const
     const size = await journalSizes(server.store, 'steps-1')
     table(
-      `11. A step of a graph (${steps} in one run)`,
+      `13. A step of a graph (${steps} in one run)`,
       [['', 'time', 'CPU'], ...rows.map(([name, { wall, cpu }]) => [name, us(wall), us(cpu)])],
       [`journal per step: ${size.first} bytes at the first ten, ${size.last} at the last ten.`],
     )

@@ -27,7 +27,7 @@ export async function page(): Promise<void> {
         await tab.getByRole('button', { name: 'Send', exact: true }).waitFor()
       }
       const times = (await tab.evaluate('window.painted')) as number[]
-      table('11. The page, in Chromium on the same machine', [
+      table('16. The page, in Chromium on the same machine', [
         [
           'scripts and styles',
           'as sent',

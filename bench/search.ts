@@ -44,7 +44,7 @@ export async function search(): Promise<void> {
     await server.stop()
   }
   table(
-    `14. Search: ${(threads * messages).toLocaleString('en')} messages of one owner in ${threads} threads, 10 hits`,
+    `15. Search: ${(threads * messages).toLocaleString('en')} messages of one owner in ${threads} threads, 10 hits`,
     [['', 'words', 'p50', 'p95'], ...rows],
     ['Files come from the page cache; Postgres and its client are on this machine.'],
   )

@@ -25,7 +25,7 @@ export async function workflows(): Promise<void> {
     const idle = await compose(config, { agents: [workflow({ name: 'orchestrator', steps })] })
     rows.push(await measure('steps that do nothing: the overhead', many, idle))
     await idle.close()
-    table('13. A step of a workflow', [['', 'steps', 'median', 'worst'], ...rows])
+    table('14. A step of a workflow', [['', 'steps', 'median', 'worst'], ...rows])
   })
 }
 
