@@ -1,3 +1,4 @@
+import type { Route } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { theatre, visible } from './theatre.ts'
 
@@ -24,6 +25,24 @@ test('a server killed under an open page: the page says so, comes back by itself
   expect(await scene.stage.runs(thread)).toMatchObject([{ status: 'COMPLETED' }])
   await tab.say('answer two')
   await expect.poll(tab.transcript).toContain('assistant: Answer two.')
+})
+
+test('a server killed before it told how the chat stands is said to be lost as well', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  const held: Route[] = []
+  await tab.page.route('**/outline', (route) => void held.push(route))
+  await tab.say(`tell ${thread}`)
+  await tab.shows(`user: tell ${thread}`, begun)
+  tab.expectTrouble()
+  await scene.stage.kill()
+  await tab.page.unroute('**/outline')
+  for (const route of held) await route.abort()
+  await visible(tab.page.getByText('The connection is lost. Trying again…'))
+  await scene.stage.start()
+  scene.stage.open(thread)
+  await tab.shows(`user: tell ${thread}`, whole)
+  await tab.idle()
 })
 
 test('a message that a dead server could not take comes back to be sent again', async () => {
