@@ -84,3 +84,32 @@ test('killed between the questions and the answers, it goes on and has paid once
   await rest
   expect(await said(client)).toEqual([round(4)])
 })
+
+test('on the workflow API its questions are answered too, after a kill', async () => {
+  const { path, remove } = await temporaryDirectory()
+  onTestFinished(remove)
+  const env = { HANDRAIL_CONFIG: config, HANDRAIL_DATA: path, HANDRAIL_LEASE_MS: '300' }
+  const first = await startServer(env)
+  onTestFinished(() => first.kill())
+  const messages = [{ role: 'user', content: 'trip #5' }]
+  const body = { messages, session_id: 'chat', agent: 'trip' }
+  const stream = await chatsClient(first.url).open('POST', '/copilotkit/chat', body)
+  const asked: { approval_id: string; title: string }[] = []
+  for (const _ of ['colour', 'size'])
+    asked.push((await stream.until('approval_required')).at(-1)!.data.data)
+  await first.kill()
+  const second = await startServer(env)
+  onTestFinished(() => second.kill())
+  const client = chatsClient(second.url)
+  const one = `/copilotkit/approval/${asked[0]!.approval_id}`
+  const refused = await client.request('POST', one, { action: 'reject', answer: 'red' })
+  expect(refused.status).toBe(400)
+  for (const { approval_id, title } of asked) {
+    const answer = { action: 'approve', answer: words[title] }
+    const response = await client.request('POST', `/copilotkit/approval/${approval_id}`, answer)
+    expect(await response.json()).toEqual({ success: true })
+  }
+  const joined = await client.open('GET', '/copilotkit/chat?session_id=chat')
+  const end = (await joined.until('workflow_completed')).at(-1)!.data.data
+  expect(end.final_output.results.output).toBe(answerTo('big and red, paid 5'))
+})

@@ -1,4 +1,3 @@
-import type { Route } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { theatre, visible } from './theatre.ts'
 
@@ -30,14 +29,14 @@ test('a server killed under an open page: the page says so, comes back by itself
 test('a server killed before it told how the chat stands is said to be lost as well', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()
-  const held: Route[] = []
-  await tab.page.route('**/outline', (route) => void held.push(route))
+  const held: (() => Promise<void>)[] = []
+  await tab.page.route('**/outline', (route) => void held.push(() => route.abort()))
   await tab.say(`tell ${thread}`)
   await tab.shows(`user: tell ${thread}`, begun)
   tab.expectTrouble()
   await scene.stage.kill()
   await tab.page.unroute('**/outline')
-  for (const route of held) await route.abort()
+  for (const cut of held) await cut()
   await visible(tab.page.getByText('The connection is lost. Trying again…'))
   await scene.stage.start()
   scene.stage.open(thread)

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { decisionFields } from '../approve.ts'
 import { clientId } from '../http.ts'
 
 const session_id = clientId.optional()
@@ -42,6 +43,8 @@ export const approvalBody = z.strictObject({
   /** A label for the log: who decides is who calls. */
   user_id: z.string().max(200).optional(),
   reason: z.string().max(10_000).nullish(),
+  /** Approving a question of kind `input`: what it asks for. */
+  answer: decisionFields.answer,
 })
 
 export const statusQuery = z.strictObject({ session_id })

@@ -111,12 +111,14 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
       body: shapes.approvalBody,
       responses: shapes.approvalResponses,
       async handle({ params: { approval_id }, body, caller }) {
-        const { action, user_id, reason } = body
+        const { action, user_id, reason, answer } = body
         try {
           const { record: asked } = await runtime.inbox.read(caller, approval_id)
           const approved = action === 'approve'
           const why = reason ?? (approved ? undefined : 'No reason provided')
-          const said = { approved, ...(why !== undefined && { reason: why }) }
+          if (answer !== undefined && !(approved && asked.ask.kind === 'input')) throw notAnswered
+          const answered = answer === undefined ? { approved } : { answer }
+          const said = { ...answered, ...(why !== undefined && { reason: why }) }
           const { record, mine } = await runtime.inbox.decide(caller, decisionOn(asked.ask, said))
           decided(record, mine)
           log.info({ approval_id, by: caller.user, user_id, action }, 'approval decided')
@@ -173,6 +175,12 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
   ]
   return routes.map((one) => ({ ...one, wire: 'workflow' as const }))
 }
+
+const notAnswered = new RuntimeError(
+  'invalid_request',
+  'body.answer: only questions of kind input take one, when they are approved.',
+  { field: 'body.answer' },
+)
 
 async function overview(runtime: Runtime, caller: Caller) {
   const busy = new Set<string>()
