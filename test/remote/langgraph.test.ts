@@ -154,6 +154,17 @@ describe('a graph on a real LangGraph server', () => {
     expect(began()).toBe(before + 1)
   }, 120_000)
 
+  test('a connection that is lost before anything began is tried again', async () => {
+    const wire = await wireTo(far.url)
+    const server = await served({ deploymentUrl: wire.url })
+    wire.cutNext(1)
+    const frames = await ask(server, 'c', 'hello again')
+    expect(names(frames)).toContain('retrying')
+    expect(find(frames, 'answer').content).toBe('You said 1: hello again')
+    wire.cutNext(3)
+    expect(find(await ask(server, 'd', 'hi'), 'error').code).toBe('remote_unavailable')
+  })
+
   test('only the key of the configuration is sent, and none of the environment', async () => {
     const door = await remote((_, response) => {
       response.writeHead(401).end('No.')

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -36,12 +37,14 @@ export async function startLangGraph(): Promise<LangGraphServer> {
     const exited = gone ? undefined : once(life, 'exit')
     end(life)
     await exited
+    while (await isHeard(port)) await sleep(20) // those it has started go when they go
   }
   return {
     url,
     marks: () => readFileSync(marks, 'utf8').split('\n').filter(Boolean),
     kill,
     async restart() {
+      await kill()
       life = await begin(folder, port, marks)
     },
     async close() {
@@ -50,6 +53,14 @@ export async function startLangGraph(): Promise<LangGraphServer> {
     },
   }
 }
+
+/** Whether somebody still takes connections there. */
+const isHeard = (port: number) =>
+  new Promise<boolean>((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
 
 /** It starts processes of its own: they are one group, and go together. */
 function end({ pid }: ChildProcess): void {

@@ -184,10 +184,15 @@ describe('our server is killed, and a real LangGraph server goes on', () => {
     const { approval_id } = find(await stream.until('approval_required'), 'approval_required')
     const run = interactionOf(stream.response)
     await far.kill()
+    let back = false
+    onTestFinished(async () => {
+      if (!back) await far.restart()
+    })
     await server.approve('c', run, { approval_id, answer: 'later' })
     const frames = await stream.rest()
     expect(find(frames, 'error').code).toBe('remote_unavailable')
     await far.restart()
+    back = true
     // In development it may have forgotten the thread: then it says so, and the chat goes on.
     const again = await (await server.open('POST', `/chats/c/interactions/${run}/retry`)).rest()
     expect(['COMPLETED', 'FAILED']).toContain(find(again, 'interaction_complete').status)

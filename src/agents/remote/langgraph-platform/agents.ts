@@ -114,7 +114,7 @@ async function* untilThere(
       await make()
       return
     } catch (error) {
-      const failure = known(error)
+      const failure = beforeBeginning(known(error))
       if (signal.aborted || !notBegun(failure) || attempt >= attempts) throw failure
       const inMs = pause(attempt)
       const { code, message } = failure
@@ -122,6 +122,12 @@ async function* untilThere(
       await systemClock.sleep(inMs, signal)
     }
   }
+}
+
+/** A thread that may or may not have been made is as good as none: it was only made room. */
+function beforeBeginning(error: RuntimeError): RuntimeError {
+  if (error.code !== 'remote_cut' && error.code !== 'remote_timeout') return error
+  return new RuntimeError('remote_unavailable', undefined, { cause: error })
 }
 
 /** A stream may end before its run does: then it is read on, until the run is over. */
