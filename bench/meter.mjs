@@ -1,7 +1,10 @@
 // Loaded into a measured process: answers its parent with what the process used up so far.
-import { open } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 
 let syncs = 0
+const { open } = promises
 const file = await open(new URL(import.meta.url))
 const handle = Object.getPrototypeOf(file)
 await file.close()
@@ -12,6 +15,20 @@ for (const name of ['sync', 'datasync']) {
     return original.call(this)
   }
 }
+
+// What is written to a file that syncs itself is synced too.
+promises.open = async (path, flags, ...more) => {
+  const opened = await open(path, flags, ...more)
+  if (typeof flags === 'number' && flags & constants.O_DSYNC) {
+    const { write } = opened
+    opened.write = function (...given) {
+      syncs++
+      return write.apply(this, given)
+    }
+  }
+  return opened
+}
+syncBuiltinESMExports()
 
 process.on('disconnect', () => process.exit()) // whoever measured is gone
 process.on('message', (ask) => {

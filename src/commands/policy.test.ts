@@ -118,11 +118,7 @@ async function history(store: Store): Promise<void> {
 describe('the policy test', () => {
   test('says what the documentation shows', async () => {
     const data = await directory()
-    const store = await fileStore({
-      directory: data,
-      clock: systemClock,
-      fs: { sync: async () => {} },
-    })
+    const store = await fileStore({ directory: data, clock: systemClock })
     await history(store)
     await store.close()
     const { code, said } = await run({ HANDRAIL_DATA: data }, '--config', await configured())

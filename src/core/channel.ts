@@ -29,6 +29,9 @@ interface Waiting {
 /** Refused by the store once the run is being cancelled (I7). */
 const starts = (draft: Draft) => draft.kind === 'effect.intended' || draft.kind === 'ask.raised'
 
+/** Ends messages that may have been shown piece by piece. */
+const closes = ({ kind }: Draft) => kind === 'message.added' || kind === 'message.retracted'
+
 /** The grants by which something begins: taken back, it must not (see `revoke`). */
 const grantsOf = (drafts: readonly Draft[]): Expectation[] =>
   drafts.flatMap((one) => {
@@ -140,6 +143,7 @@ export class Channel {
     const drafts = given.map((draft) => ({ runId, legId, ...draft }))
     const news = drafts.some((draft) => !this.#isShown(draft))
     if (news) this.#news++
+    if (drafts.some(closes)) this.#leg.thread.tail.flush()
     const relied = [...expect, ...grantsOf(drafts)]
     this.#waiting.push({ drafts, news, pieces: [], expect: relied, done, failed })
   }

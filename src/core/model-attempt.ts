@@ -1,3 +1,4 @@
+import { offshoot } from '../lib/signal.ts'
 import { needOf } from './budget.ts'
 import { purposeOf } from './budget-ask.ts'
 import type { AgentSetup } from './context.ts'
@@ -66,12 +67,11 @@ export async function once(
     await channel.away(() => leg.lease.hold())
     const writing = new Writing(messageId, bench, rules.sizes, hidden)
     const usage = () => writing.usage && { usage: priced(writing.usage, rules.prices[model.name]) }
+    const ends = offshoot(leg.signal)
     try {
       leg.signal.throwIfAborted()
-      const late = new AbortController()
-      const signal = AbortSignal.any([leg.signal, late.signal])
-      const events = model.stream(last ? summingUp(request) : request, signal, use)
-      for await (const event of watched(events, rules.silence, clock, () => late.abort())) {
+      const events = model.stream(last ? summingUp(request) : request, ends.signal, use)
+      for await (const event of watched(events, rules.silence, clock, ends.abort)) {
         const pause = writing.take(event)
         if (pause) await pause
       }
@@ -104,6 +104,8 @@ export async function once(
       channel.write(...writing.retraction(error.code))
       metered(error.code, usage()?.usage)
       return { failure: error, last }
+    } finally {
+      ends.leave()
     }
   } finally {
     pass.leave(outcome)

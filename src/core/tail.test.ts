@@ -55,6 +55,37 @@ describe('a live tail', () => {
     expect(reader.offset).toBe(0)
   })
 
+  test('wakes readers at once for the first piece, then lets a few come together', async () => {
+    const tail = new Tail()
+    tail.begin(1, 'run', 5)
+    const reader = tail.reader()
+    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    let woken = 0
+    const listen = (): void => {
+      void reader.wait().then(() => {
+        woken++
+        listen()
+      })
+    }
+    listen()
+    tail.push(piece('a', 'one '))
+    await turn()
+    expect(woken).toBe(1)
+    tail.push(piece('a', 'two '))
+    await turn()
+    expect(woken).toBe(1)
+    tail.push(piece('a', 'three '))
+    await turn()
+    expect(woken).toBe(2)
+    tail.push(piece('a', 'four'))
+    tail.flush() // it is about to be written
+    await Promise.resolve()
+    expect(woken).toBe(3)
+    await turn()
+    await turn()
+    expect(woken).toBe(3)
+  })
+
   test('whatever is committed when, a reader that takes now and then misses and repeats nothing', () => {
     const step = fc.oneof(
       fc.record({ do: fc.constant('push' as const), id: fc.constantFrom('a', 'b', 'c') }),

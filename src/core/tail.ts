@@ -20,7 +20,9 @@ export class Tail {
   link: TailLink | undefined
   readonly #listeners = new Set<TailListener>()
   #readers = 0
-  #scheduled = false
+  /** Turns of the event loop until the readers are woken; 0: nobody is about to be. */
+  #turns = 0
+  #next: NodeJS.Immediate | undefined
 
   /** A new driver on this server: what an earlier one had not finished will never be. */
   begin(fence: number, runId: string, seq: number): void {
@@ -32,7 +34,7 @@ export class Tail {
 
   push(piece: Piece): void {
     this.pieces.push(piece)
-    this.wake()
+    this.#wakeIn(this.pieces.length === 1 ? 1 : patience)
   }
 
   /**
@@ -101,19 +103,41 @@ export class Tail {
     return this.#readers
   }
 
-  /**
-   * Wakes all readers that wait, once per turn of the event loop however much is pushed. Not later:
-   * who keeps pace has every piece before the message is durable and its pieces go.
-   */
+  /** Wakes all readers that wait, in the next turn of the event loop. */
   wake(): void {
-    if (this.#scheduled || this.#listeners.size === 0) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      for (const listener of this.#listeners) listener.wake()
-    })
+    this.#wakeIn(1)
+  }
+
+  /**
+   * Wakes readers of pieces now: a message is about to be written, and who keeps pace is to have every
+   * piece of it before it is durable and its pieces go.
+   */
+  flush(): void {
+    if (this.#turns === 0) return
+    clearImmediate(this.#next)
+    this.#turns = 1
+    this.#turn()
+  }
+
+  #wakeIn(turns: number): void {
+    if (this.#turns > 0) this.#turns = Math.min(this.#turns, turns)
+    else if (this.#listeners.size > 0) {
+      this.#turns = turns
+      this.#next = setImmediate(this.#turn)
+    }
+  }
+
+  readonly #turn = (): void => {
+    if (--this.#turns > 0) this.#next = setImmediate(this.#turn)
+    else for (const listener of this.#listeners) listener.wake()
   }
 }
+
+/**
+ * Turns of the event loop in which pieces are collected. Where there is little to do they take no
+ * time that anybody could notice; where there is much, what came in them is written at once.
+ */
+const patience = 2
 
 /** Told of what happens to a tail. */
 export interface TailListener {

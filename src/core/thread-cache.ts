@@ -18,10 +18,13 @@ export function threadCache(make: (threadId: string) => Thread) {
     if (held.get(threadId)?.deref() === undefined) held.delete(threadId)
   })
 
+  let made = 0
+
   /** Lets go of the longest unused until what is left is not too much. */
   function cool(): void {
+    const counts = ++made % 32 === 0 // it takes a while, and what a few new ones add is little
     let entries = 0
-    for (const thread of warm.values()) entries += thread.state.seq
+    if (counts) for (const thread of warm.values()) entries += thread.state.seq
     for (const [threadId, thread] of warm) {
       if (warm.size <= 1 || (warm.size <= mostThreads && entries <= mostEntries)) return
       warm.delete(threadId)

@@ -214,19 +214,14 @@ export class Thread {
   }
 
   async #inTime<T>(awaited: Promise<T>, whenLate = () => {}): Promise<T> {
-    const late = new AbortController()
-    const limit = this.#around.clock.sleep(writeLimit, late.signal).then(
-      () => {
+    let stop = () => {}
+    const limit = new Promise<never>((_, reject) => {
+      stop = this.#around.clock.timer(writeLimit, () => {
         whenLate()
-        throw new RuntimeError('store_unavailable', undefined, { retryAfter: 1 })
-      },
-      () => awaited,
-    )
-    try {
-      return await Promise.race([awaited, limit])
-    } finally {
-      late.abort('in time') // a reason of our own: the default one is an error with a stack
-    }
+        reject(new RuntimeError('store_unavailable', undefined, { retryAfter: 1 }))
+      })
+    })
+    return await Promise.race([awaited, limit]).finally(stop)
   }
 }
 

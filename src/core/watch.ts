@@ -21,30 +21,28 @@ export async function* watched<T>(
   stop: () => void,
 ): AsyncGenerator<T, void, undefined> {
   const iterator = source[Symbol.asyncIterator]()
-  const over = new AbortController()
   const began = clock.monotonic()
   let since = began
   let limit = limits.first
   let fail: ((error: RuntimeError) => void) | undefined
 
-  const watch = async () => {
-    for (;;) {
-      const now = clock.monotonic()
-      const due = Math.min(fail ? since + limit : now + limit, began + limits.total)
-      if (fail && now >= due) {
-        const told = limit === limits.first ? 'did not begin to answer' : 'stopped answering'
-        const all = now >= began + limits.total
-        const sentence = all
-          ? `The model was still answering after ${limits.total / 1_000} s.`
-          : `The model ${told} for ${limit / 1_000} s.`
-        stop()
-        fail(new RuntimeError('model_timeout', sentence))
-        return
-      }
-      await clock.sleep(Math.max(1, Math.min(due - now, limits.between)), over.signal)
+  let over = () => {}
+  const watch = () => {
+    const now = clock.monotonic()
+    const due = Math.min(fail ? since + limit : now + limit, began + limits.total)
+    if (!fail || now < due) {
+      over = clock.timer(Math.max(1, Math.min(due - now, limits.between)), watch)
+      return
     }
+    const told = limit === limits.first ? 'did not begin to answer' : 'stopped answering'
+    const all = now >= began + limits.total
+    const sentence = all
+      ? `The model was still answering after ${limits.total / 1_000} s.`
+      : `The model ${told} for ${limit / 1_000} s.`
+    stop()
+    fail(new RuntimeError('model_timeout', sentence))
   }
-  watch().catch(() => {})
+  watch()
 
   // A promise of its own for each step: one that lives as long as the stream would collect them all.
   const next = () =>
@@ -62,7 +60,7 @@ export async function* watched<T>(
       yield value
     }
   } finally {
-    over.abort()
+    over()
     // Not awaited: a source that does not answer may not answer this either.
     Promise.resolve(iterator.return?.()).catch(() => {})
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /** JSON with sorted keys: equal values give equal text. Rejects what JSON cannot hold. */
 export function canonical(value: unknown): string {
@@ -11,7 +11,7 @@ export function canonical(value: unknown): string {
 }
 
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  return hash('sha256', text)
 }
 
 const digests = new WeakMap<object, string>()

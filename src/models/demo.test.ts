@@ -201,6 +201,7 @@ describe('pace', () => {
   function sleeper() {
     let slept = 0
     const clock: Clock = {
+      ...systemClock,
       now: () => slept,
       monotonic: () => slept,
       sleep: async (ms, signal) => {

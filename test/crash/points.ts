@@ -18,9 +18,8 @@ const everywhere = ['leg.claimed', 'effect.ran', 'model.pieces']
 
 const others = [
   ...everywhere,
-  'log.before-write',
-  'log.after-write',
-  'log.after-sync',
+  'log.before-commit',
+  'log.after-commit',
   'journal.partial',
   'index.before-rename',
   'segment.before-drop',

@@ -1,23 +1,20 @@
-import type { Clock } from '../../src/lib/clock.ts'
+import { type Clock, sleepBy } from '../../src/lib/clock.ts'
 
 /** A clock that stands still until it is moved. */
 export function fakeClock(start = 1_000_000): Clock & { advance(ms: number): Promise<void> } {
   let now = start
   const sleepers = new Set<{ at: number; wake: () => void }>()
   const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+  const timer: Clock['timer'] = (ms, ring) => {
+    const sleeper = { at: now + ms, wake: ring }
+    sleepers.add(sleeper)
+    return () => sleepers.delete(sleeper)
+  }
   return {
     now: () => now,
     monotonic: () => now,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason)
-        const sleeper = { at: now + ms, wake: resolve }
-        sleepers.add(sleeper)
-        signal?.addEventListener('abort', () => {
-          sleepers.delete(sleeper)
-          reject(signal.reason)
-        })
-      }),
+    sleep: sleepBy(timer),
+    timer,
     /** Moves on, waking sleepers in the order of their times, with a turn of the loop between. */
     async advance(ms) {
       const end = now + ms

@@ -1,4 +1,5 @@
-import { readdir, readFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { create, entry } from '../../../test/contracts/store.contract.ts'
@@ -11,9 +12,9 @@ const isLog = (path: string) => path.includes('/log/')
 test('shares one sync among all who wait', async () => {
   let syncs = 0
   const fs: Partial<Disk> = {
-    async sync(file, path) {
-      if (isLog(path)) syncs++
-      await nodeDisk.sync(file, path)
+    async commit(...given) {
+      syncs++
+      await nodeDisk.commit(...given)
     },
   }
   const store = await open(await directory(), { fs })
@@ -28,12 +29,12 @@ test('shows nothing before it is durable', async () => {
   let proceed = () => {}
   let slow = false
   const fs: Partial<Disk> = {
-    sync: (file, path) =>
-      slow && isLog(path)
+    commit: (...given) =>
+      slow
         ? new Promise((resolve) => {
-            proceed = () => resolve(nodeDisk.sync(file, path))
+            proceed = () => resolve(nodeDisk.commit(...given))
           })
-        : nodeDisk.sync(file, path),
+        : nodeDisk.commit(...given),
   }
   const store = await open(await directory(), { fs })
   await create(store, 't')
@@ -51,13 +52,14 @@ test('shows nothing before it is durable', async () => {
 test('rejects a batch that could not be written, and recovers by itself', async () => {
   const path = await directory()
   let full = false
-  const fs: Partial<Disk> = {
-    async write(file, bytes, position, at) {
-      if (!full) return nodeDisk.write(file, bytes, position, at)
-      await nodeDisk.write(file, bytes.subarray(0, bytes.length >> 1), position, at)
+  const limited =
+    (write: Disk['write']): Disk['write'] =>
+    async (file, bytes, position, at) => {
+      if (!full) return write(file, bytes, position, at)
+      await write(file, bytes.subarray(0, bytes.length >> 1), position, at)
       throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
-    },
-  }
+    }
+  const fs = { write: limited(nodeDisk.write), commit: limited(nodeDisk.commit) }
   const store = await open(path, { fs })
   await create(store, 't')
   full = true
@@ -83,9 +85,9 @@ test('accepts nothing more after a sync that failed', async () => {
   const store = await open(path, {
     log: { info() {}, warn() {}, error: (_details, message) => errors.push(message) },
     fs: {
-      async sync(file, at) {
+      async commit(...given) {
         if (broken) throw new Error('EIO')
-        await nodeDisk.sync(file, at)
+        await nodeDisk.commit(...given)
       },
     },
   })
@@ -99,6 +101,42 @@ test('accepts nothing more after a sync that failed', async () => {
   expect(store.failed?.message).toBe('EIO')
   expect(errors).toHaveLength(1)
   expect(await store.read('t')).toHaveLength(1)
+})
+
+test('accepts nothing more after the sync of a journal that failed', async () => {
+  let broken = false
+  const store = await open(await directory(), {
+    fs: {
+      async sync(file, at) {
+        if (broken) throw new Error('EIO')
+        await nodeDisk.sync(file, at)
+      },
+    },
+    ...{ segmentBytes: 1_000, syncEvery: 5 },
+  })
+  await create(store, 't')
+  broken = true
+  const appending = async () => {
+    for (;;) await store.append('t', [entry('t')], {})
+  }
+  await expect(appending()).rejects.toMatchObject({ code: 'store_unavailable' })
+  expect(store.failed?.message).toBe('EIO')
+})
+
+test('commits so that a loss of power takes nothing', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await create(store, 't')
+  if (process.platform !== 'linux') return
+  const held = await readdir('/proc/self/fd')
+  const logs = []
+  for (const fd of held) {
+    const target = await readlink(`/proc/self/fd/${fd}`).catch(() => '')
+    if (!(target.startsWith(path) && isLog(target))) continue
+    logs.push(/^flags:\s+0(\d+)$/m.exec(await readFile(`/proc/self/fdinfo/${fd}`, 'utf8'))![1])
+  }
+  expect(logs).toHaveLength(1)
+  expect(Number.parseInt(logs[0]!, 8) & constants.O_DSYNC).toBe(constants.O_DSYNC)
 })
 
 test('says when too many are waiting', async () => {
@@ -165,7 +203,7 @@ test('keeps the log while journals or index cannot be written, and tidies up whe
   let full = false
   const fs: Partial<Disk> = {
     async write(file, bytes, position, at) {
-      if (full && !isLog(at)) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
+      if (full) throw Object.assign(new Error('no space'), { code: 'ENOSPC' })
       await nodeDisk.write(file, bytes, position, at)
     },
   }

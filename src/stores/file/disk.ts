@@ -1,3 +1,4 @@
+import { constants } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -7,7 +8,18 @@ export interface Disk {
   write(file: FileHandle, bytes: Buffer, position: number, path: string): Promise<void>
   /** Returns when what was written will survive a loss of power. */
   sync(file: FileHandle, path: string): Promise<void>
+  /** Both, for a file that was opened with `commits`. */
+  commit(file: FileHandle, bytes: Buffer, position: number, path: string): Promise<void>
 }
+
+/**
+ * A new file that is written to be durable, and whether each write is by itself: then committing is one
+ * trip to the disk where it would be two, and in between the event loop may be busy for long. Linux
+ * promises as much for such a write as for a sync; other systems promise less.
+ */
+const writesAreSyncs = process.platform === 'linux'
+const { O_WRONLY, O_CREAT, O_TRUNC, O_DSYNC } = constants
+export const commits = O_WRONLY | O_CREAT | O_TRUNC | (writesAreSyncs ? O_DSYNC : 0)
 
 export const nodeDisk: Disk = {
   async write(file, bytes, position) {
@@ -17,7 +29,15 @@ export const nodeDisk: Disk = {
     }
   },
   sync: (file) => file.datasync(),
+  async commit(file, bytes, position, path) {
+    await nodeDisk.write(file, bytes, position, path)
+    if (!writesAreSyncs) await nodeDisk.sync(file, path)
+  },
 }
+
+/** There was no room, and nothing else is wrong: once there is, it can be tried again. */
+export const isFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException)?.code ?? '')
 
 export interface Log {
   info(details: object, message: string): void

@@ -4,7 +4,15 @@ import type { Clock } from '../../lib/clock.ts'
 import { Chats } from './chats.ts'
 import { type Describe, Describer } from './describe.ts'
 import type { Tools } from './disk.ts'
-import { type Disk, isMissing, type Log, nodeDisk, replaceFile, syncDirectory } from './disk.ts'
+import {
+  type Disk,
+  isFull,
+  isMissing,
+  type Log,
+  nodeDisk,
+  replaceFile,
+  syncDirectory,
+} from './disk.ts'
 import { IndexFile } from './index-file.ts'
 import { Keeper } from './keeper.ts'
 import { Leases } from './leases.ts'
@@ -39,7 +47,7 @@ const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** Puts the parts together, brings them up to date with the log, and starts to write. */
 export async function openEngine(options: FileStoreOptions) {
-  const { directory, clock, log = silent, segmentBytes = 16 << 20, syncEvery = 250 } = options
+  const { directory, clock, log = silent, segmentBytes = 16 << 20, syncEvery = 1_000 } = options
   const health = new Health(log)
   const disk = { ...nodeDisk, ...options.fs }
   const crash = options.crash ?? (() => {})
@@ -94,7 +102,7 @@ class Health {
     this.#log = log
   }
 
-  watch({ write, sync }: Disk): Disk {
+  watch({ write, sync, commit }: Disk): Disk {
     return {
       write,
       sync: async (file, path) => {
@@ -102,6 +110,14 @@ class Health {
           await sync(file, path)
         } catch (error) {
           this.#fail(error as Error, path)
+          throw error
+        }
+      },
+      commit: async (file, bytes, position, path) => {
+        try {
+          await commit(file, bytes, position, path)
+        } catch (error) {
+          if (!isFull(error)) this.#fail(error as Error, path)
           throw error
         }
       },

@@ -4,17 +4,18 @@ import { isSealed, seal, sealLength } from './lines.ts'
 
 /** An entry as it was given, read once: later changes by the caller do not reach it. */
 export interface Prepared {
-  envelope: string
+  envelope: Omit<NewEntry, 'body' | 'marks'>
   marks: Marks | undefined
   body: string
+  /** Envelope and marks, as they are in the line. */
+  head: string
 }
 
-export function prepare({ body, marks, ...envelope }: NewEntry): Prepared {
-  return {
-    envelope: JSON.stringify(envelope),
-    marks: marks && (JSON.parse(JSON.stringify(marks)) as Marks),
-    body,
-  }
+export function prepare({ body, marks, ...given }: NewEntry): Prepared {
+  const envelope = { ...given, actor: { ...given.actor } }
+  const marked = marks && JSON.stringify(marks)
+  const head = JSON.stringify(envelope).slice(1, -1) + (marked ? `,"marks":${marked}` : '')
+  return { envelope, marks: marked ? (JSON.parse(marked) as Marks) : undefined, body, head }
 }
 
 const keyLength = '"body":'.length
@@ -24,13 +25,12 @@ const keyLength = '"body":'.length
  * `{"crc":"...","size":<bytes of the body>,"seq":1,...,"marks":{...},"body":<the body's own text>}`.
  * The size is what lets the body be cut out again untouched.
  */
-export function encodeEntry({ envelope, marks, body }: Prepared, seq: number): Buffer {
+export function encodeEntry({ head, body }: Prepared, seq: number): Buffer {
   // A line break or half a character cannot stand in a line as it is: such a body is quoted.
   const quoted = /[\n\p{Surrogate}]/u.test(body)
   const text = quoted ? JSON.stringify(body) : body
-  const head = `"size":${Buffer.byteLength(text)},"seq":${seq},${envelope.slice(1, -1)}`
-  const middle = marks ? `,"marks":${JSON.stringify(marks)}` : ''
-  return seal(`${head}${middle},"${quoted ? 'text' : 'body'}":${text}}`)
+  const place = `"size":${Buffer.byteLength(text)},"seq":${seq}`
+  return seal(`${place},${head},"${quoted ? 'text' : 'body'}":${text}}`)
 }
 
 /** The entry of a line, or nothing if the line is not as it was written. */

@@ -26,9 +26,8 @@ async function life(path: string, point: string, times: number, acks: number) {
 
 test.each([
   ['nowhere in particular', 1],
-  ['log.before-write', 40],
-  ['log.after-write', 40],
-  ['log.after-sync', 40],
+  ['log.before-commit', 40],
+  ['log.after-commit', 40],
   ['journal.partial', 20],
   ['index.before-rename', 2],
   ['segment.before-drop', 3],

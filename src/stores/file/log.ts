@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Residue } from '../../core/store.ts'
-import { syncDirectory, type Tools } from './disk.ts'
+import { commits, syncDirectory, type Tools } from './disk.ts'
 import { frame } from './lines.ts'
 
 export const segmentPath = (directory: string, n: number) => join(directory, `${n}.ndjson`)
@@ -54,11 +54,10 @@ export class CommitLog {
     if (this.#file && this.#uncut) await this.#cut(this.#file)
     const number = this.#number + 1
     const path = segmentPath(this.#directory, number)
-    const file = await open(path, 'w')
+    const file = await open(path, commits)
     const header = lineOf(epochRecord(epoch), 0, 0, 1)
     try {
-      await this.#tools.disk.write(file, header, 0, path)
-      await this.#tools.disk.sync(file, path)
+      await this.#tools.disk.commit(file, header, 0, path)
       await syncDirectory(this.#directory, this.#tools.disk)
     } catch (error) {
       await file.close()
@@ -75,7 +74,7 @@ export class CommitLog {
     await previous?.close()
   }
 
-  /** One write and one sync for all of them. When it rejects, none of them is part of the log. */
+  /** One trip to the disk for all of them. When it rejects, none of them is part of the log. */
   async write(records: readonly Buffer[]): Promise<void> {
     const { disk, crash } = this.#tools
     const file = this.#file!
@@ -83,17 +82,15 @@ export class CommitLog {
     const lines = records.map((record, n) => lineOf(record, this.#batch, n, records.length))
     const bytes = Buffer.concat(lines)
     if (this.#uncut) await this.#cut(file)
-    crash('log.before-write')
+    crash('log.before-commit')
     try {
-      await disk.write(file, bytes, this.#end, path)
+      await disk.commit(file, bytes, this.#end, path)
     } catch (error) {
       this.#uncut = true
       await this.#cut(file).catch(() => {}) // tried again before the next write
       throw error
     }
-    crash('log.after-write')
-    await disk.sync(file, path)
-    crash('log.after-sync')
+    crash('log.after-commit')
     this.#end += bytes.length
     this.#batch++
   }

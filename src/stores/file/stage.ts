@@ -91,7 +91,7 @@ export class Stage {
     const journal = this.#chats.peek(threadId) ?? this.#chats.create(threadId)
     this.#chats.waiting.add(journal)
     return entries.map(({ envelope, marks, body }, n) => {
-      const entry = { ...JSON.parse(envelope), seq: first + n, body } as Entry
+      const entry = { ...envelope, seq: first + n, body } as Entry
       journal.push(lines[n]!, marks, entry.runId)
       if (marks) this.#tables.apply(threadId, marks)
       return entry

@@ -1,6 +1,6 @@
 import { mkdir, realpath } from 'node:fs/promises'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
-import type { Archive, Range, Store } from '../../core/store.ts'
+import type { Archive, Guard, Range, Store } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Describe } from './describe.ts'
 import { type Engine, type FileStoreOptions, openEngine } from './engine.ts'
@@ -46,7 +46,7 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
         throw new RuntimeError('internal', 'An entry names another thread than it is written to.')
       const kind = given[0]?.kind
       const entries = given.map(prepare)
-      const believed = structuredClone(guard)
+      const believed = copyOf(guard)
       const bytes = entries.reduce((sum, entry) => sum + entry.body.length, 0)
       return withJournal(engine, threadId, () =>
         writer.submit((stage) => stage.append(threadId, kind, entries, believed), bytes),
@@ -84,7 +84,7 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     work: async (limit) => workOf(engine, clock.now(), limit),
 
     async erase(threadId, guard, residue) {
-      const believed = structuredClone(guard)
+      const believed = copyOf(guard)
       const kept = residue && { ...residue }
       const erase = () => writer.submit((stage) => stage.erase(threadId, believed, kept))
       // What is damaged has no facts to be checked any more, but it can still be removed.
@@ -133,6 +133,12 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
   }
   return store
 }
+
+/** What was believed when it was said. */
+const copyOf = ({ expect, ...rest }: Guard): Guard => ({
+  ...rest,
+  ...(expect && { expect: expect.map((one) => ({ ...one })) }),
+})
 
 function readJournal(engine: Engine, threadId: string, { after = 0, limit = 1000 }: Range = {}) {
   const { chats } = engine
