@@ -17,7 +17,10 @@ function slowLeg(given: Given[], turns: Iterator<number>) {
     for (const { kind, body } of drafts)
       given.push({ entry: kind === 'message.added' ? body.message.id : kind })
   }
-  const tail = { push: ({ id, text }: Piece) => given.push({ piece: id, text }) }
+  const tail = {
+    push: ({ id, text }: Piece) => given.push({ piece: id, text }),
+    flush() {},
+  }
   const thread = { commit, tail, state: { effects: new Map() } }
   const abort = new AbortController()
   return { thread, abort, lease: { fence: 1 }, runId: 'r', legId: 'l' } as unknown as Leg
