@@ -135,7 +135,14 @@ export class Channel {
     while (this.#flushing) await this.#flushing.catch(() => {})
     const rest = this.#waiting
     this.#waiting = []
-    return rest.flatMap((one) => (one.expect.length > 0 ? [] : one.drafts)) // nothing begins now
+    const drafts = rest.flatMap((one) => (one.expect.length > 0 ? [] : one.drafts)) // nothing begins now
+    this.#showBefore(drafts)
+    return drafts
+  }
+
+  /** Who keeps pace has all pieces of a message before it is durable, and they go. */
+  #showBefore(drafts: readonly Draft[]): void {
+    if (drafts.some(closes)) this.#leg.thread.tail.flush()
   }
 
   #add(given: Draft[], done = () => {}, failed: Waiting['failed'] = () => {}, expect = nothing) {
@@ -143,7 +150,6 @@ export class Channel {
     const drafts = given.map((draft) => ({ runId, legId, ...draft }))
     const news = drafts.some((draft) => !this.#isShown(draft))
     if (news) this.#news++
-    if (drafts.some(closes)) this.#leg.thread.tail.flush()
     const relied = [...expect, ...grantsOf(drafts)]
     this.#waiting.push({ drafts, news, pieces: [], expect: relied, done, failed })
   }
@@ -187,6 +193,7 @@ export class Channel {
 
   async #send(batch: Waiting[]): Promise<void> {
     const drafts = batch.flatMap((one) => one.drafts)
+    this.#showBefore(drafts)
     try {
       if (drafts.length > 0) {
         await this.away(
