@@ -89,6 +89,7 @@ export async function once(
       return { message, ...usage() }
     } catch (thrown) {
       if (isStop(thrown, 'finished')) throw thrown
+      ends.abort() // whatever it would still say is not wanted
       if (leg.signal.aborted) {
         const keep = isStop(leg.signal.reason, 'cancelled')
         const left = keep ? writing.partial() : writing.retraction('interrupted')
