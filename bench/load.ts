@@ -69,7 +69,7 @@ const middle = (rounds: readonly Round[]): Round => ({
 })
 
 /** Milliseconds in which a server does what it has put off: ours writes its readable files late. */
-export const afterwards = 2_600
+export const afterwards = 1_800
 
 export async function round(server: Measured, load: Load, open: () => Chat): Promise<Round> {
   hangUp()

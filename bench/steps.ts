@@ -15,7 +15,7 @@ export async function steps50(): Promise<void> {
     const run = runner(server)
     await run(chats, 'warm', 2)
     rows.push([`${chats} chats at once`, ...(await run(chats, 'many', 3))])
-    await sleep(2_600) // the last of the fifty reach their files
+    await sleep(1_800) // the last of the fifty reach their files
     rows.push(['1 chat', ...(await run(1, 'one', 5))])
     await server.stop()
     rows.push(...(await unlinked()))

@@ -47,7 +47,7 @@ const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** Puts the parts together, brings them up to date with the log, and starts to write. */
 export async function openEngine(options: FileStoreOptions) {
-  const { directory, clock, log = silent, segmentBytes = 16 << 20, syncEvery = 1_000 } = options
+  const { directory, clock, log = silent, segmentBytes = 16 << 20, syncEvery = 500 } = options
   const health = new Health(log)
   const disk = { ...nodeDisk, ...options.fs }
   const crash = options.crash ?? (() => {})
