@@ -1,9 +1,12 @@
+import { setFlagsFromString } from 'node:v8'
 import { compose } from '../compose.ts'
 import { loadSettings } from '../settings.ts'
 import type { Command } from './command.ts'
 
 /** `handrail`: the server, until a signal stops it. */
 export async function serve({ config, say }: Command): Promise<number> {
+  // What nobody used for some seconds would be compiled anew for whoever speaks next.
+  setFlagsFromString('--no-flush-bytecode')
   // Listened for from the first moment: the first process of a container is not ended by a signal that
   // it does not handle. One may come twice, from the terminal and from npm; one is enough.
   const told = new Promise<void>((resolve) => {
