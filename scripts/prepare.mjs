@@ -58,8 +58,8 @@ function installedByHand(wantTools) {
     const matters =
       path.includes('node_modules/') &&
       !wanted.optional &&
-      !wanted.devOptional &&
-      (wantTools || !wanted.dev)
+      !(wanted.devOptional && (wanted.os || wanted.cpu)) &&
+      (wantTools || !(wanted.dev || wanted.devOptional))
     return !matters || (have[path] !== undefined && have[path].version === wanted.version)
   })
 }
