@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import { offshoot } from '../lib/signal.ts'
 import { missing } from './agent-setups.ts'
 import { type Access, actorOf, type Caller, nameOf } from './callers.ts'
 import type { AgentSetup } from './context.ts'
@@ -84,15 +85,17 @@ export function asides({ find, withThread, setups, rules, guard, userLimit, ...s
     const thread = clientId === undefined ? undefined : await find(caller, clientId)
     const last = request.messages.findLast(({ role }) => role === 'user')
     if (last) await refuseInput(caller, thread, agent, last, request.messages)
-    const late = new AbortController()
-    const call = { model, request, signal: AbortSignal.any([signal, late.signal]) }
+    const ends = offshoot(signal)
+    const call = { model, request, signal: ends.signal }
     const events = aside(caller, thread, agent, call)
     try {
-      yield* watched(events, rules.silence, clock, () => late.abort())
+      yield* watched(events, rules.silence, clock, ends.abort)
     } catch (error) {
       const known = signal.aborted || isRuntimeError(error, 'budget_spent')
       if (!known) log.warn({ agent, err: error }, 'a call outside of runs failed')
       throw error
+    } finally {
+      ends.leave()
     }
   }
 

@@ -141,7 +141,7 @@ const patience = 2
 
 /** Told of what happens to a tail. */
 export interface TailListener {
-  /** There is something new; called once per turn of the event loop. */
+  /** There is something new; however much is pushed, at most once in a turn of the event loop, and when it is flushed. */
   wake(): void
   /** The tail starts anew after `tail.seq`: of these pieces, those that are `open` stay. */
   rebase(pieces: readonly Piece[], open: (piece: Piece) => boolean): void

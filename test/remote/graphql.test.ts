@@ -4,7 +4,16 @@ import { langGraphPlatform } from '../../src/agents/remote/langgraph-platform/ag
 import { openPage, succeeded } from '../clients/graphql/support.ts'
 import { serve } from '../support/serve.ts'
 import { type LangGraphServer, startLangGraph } from './langgraph.ts'
-import { finished, interrupted, remote, sse, started, textEvents } from './support.ts'
+import {
+  answersTo,
+  approvedOnce,
+  asksOnce,
+  finished,
+  remote,
+  sse,
+  started,
+  textEvents,
+} from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -25,25 +34,14 @@ describe('CopilotKit’s GraphQL client, and an AG-UI agent elsewhere', () => {
   })
 
   test('its question is an interrupt of the page, and the answer goes back', async () => {
-    const question = interrupted({ id: 'i1', reason: 'confirmation', message: 'Sure?' })
-    const far = await remote(({ body }, response) =>
-      sse(
-        response,
-        body.resume
-          ? [started, ...textEvents('m2', 'Done.'), finished]
-          : [started, ...textEvents('m1', 'I ask.'), question],
-      ),
-    )
+    const far = await asksOnce()
     const server = await serve({ agents: [aguiAgent({ name: 'far', url: `${far.url}/run` })] })
     const page = openPage(server.url, { agent: 'far' })
     succeeded(await page.say('go'))
     expect(page.interrupt!.value).toMatchObject({ title: 'Sure?' })
     succeeded(await page.resolve({ approved: true }))
     expect(page.shown().at(-1)).toBe('assistant: Done.')
-    expect(far.asked.map(({ body }) => body.resume ?? null)).toEqual([
-      null,
-      [{ interruptId: 'i1', status: 'resolved', payload: { approved: true } }],
-    ])
+    expect(answersTo(far)).toEqual(approvedOnce)
   })
 
   test('one that fails is told as such, and the next message finds it well', async () => {

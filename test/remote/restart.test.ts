@@ -4,9 +4,11 @@ import { type ServerProcess, startServer, temporaryDirectory } from '../support/
 import { find, names } from '../support/tools.ts'
 import { type LangGraphServer, startLangGraph } from './langgraph.ts'
 import {
+  answersTo,
+  approvedOnce,
+  asksOnce,
   finished,
   interactionOf,
-  interrupted,
   remote,
   sse,
   started,
@@ -35,15 +37,7 @@ async function lives(env: Record<string, string>) {
 
 describe('our server is killed', () => {
   test('between the question of an AG-UI agent and the answer: the answer goes back all the same', async () => {
-    const question = interrupted({ id: 'i1', reason: 'confirmation', message: 'Sure?' })
-    const far = await remote(({ body }, response) =>
-      sse(
-        response,
-        body.resume
-          ? [started, ...textEvents('m2', 'Done.'), finished]
-          : [started, ...textEvents('m1', 'I ask.'), question],
-      ),
-    )
+    const far = await asksOnce()
     const begin = await lives({ TEST_AGUI: `${far.url}/run` })
     const first = await begin()
     const stream = await first.start('c', 'go')
@@ -54,10 +48,7 @@ describe('our server is killed', () => {
     expect((await second.approve('c', run, { approval_id, approved: true })).status).toBe(200)
     const frames = await (await second.join('c', run)).rest()
     expect(frames.findLast(({ event }) => event === 'answer')?.data.content).toBe('Done.')
-    expect(far.asked.map(({ body }) => body.resume ?? null)).toEqual([
-      null,
-      [{ interruptId: 'i1', status: 'resolved', payload: { approved: true } }],
-    ])
+    expect(answersTo(far)).toEqual(approvedOnce)
     expect(far.asked[1]!.body.threadId).toBe(far.asked[0]!.body.threadId)
   }, 120_000)
 

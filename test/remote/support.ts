@@ -86,6 +86,26 @@ export const interrupted = (...interrupts: object[]) => ({
   outcome: { type: 'interrupt', interrupts },
 })
 
+/** An AG-UI agent that asks whether it may, and what it was answered; `null`: it was not yet. */
+export const asksOnce = () =>
+  remote(({ body }, response) =>
+    sse(
+      response,
+      body.resume
+        ? [started, ...textEvents('m2', 'Done.'), finished]
+        : [
+            started,
+            ...textEvents('m1', 'I ask.'),
+            interrupted({ id: 'i1', reason: 'confirmation', message: 'Sure?' }),
+          ],
+    ),
+  )
+export const answersTo = ({ asked }: Remote) => asked.map(({ body }) => body.resume ?? null)
+export const approvedOnce = [
+  null,
+  [{ interruptId: 'i1', status: 'resolved', payload: { approved: true } }],
+]
+
 export const answerOf = (frames: readonly Frame[]) =>
   frames.findLast(({ event }) => event === 'answer')?.data.answer
 

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Model } from '../../src/core/model.ts'
 import type { Settings } from '../../src/settings.ts'
 import { type Frame, transcript } from '../support/chats.ts'
 import { type Front, type Step, startFront } from '../support/providers/front.ts'
@@ -96,6 +97,21 @@ describe('a server on a real provider’s wire', () => {
     const heard = JSON.stringify(front.requests.at(-1)!.body)
     expect(heard).toContain('not valid JSON')
     expect(heard).toContain('There is no tool named no_such_tool')
+  })
+
+  test('a model whose call failed is told to stop: nobody wants what it would still say', async () => {
+    let told: AbortSignal | undefined
+    const model: Model = {
+      name: 'endless',
+      async *stream(_, signal) {
+        told = signal
+        for (;;) yield { type: 'input', callId: 'c', name: 'step', text: 'x'.repeat(300_000) }
+      },
+    }
+    const server = await serve({ model, builtIns: false })
+    const frames = await (await server.start('chat', 'hi')).rest()
+    expect(last(frames, 'error').code).toBe('answer_too_large')
+    expect(told?.aborted).toBe(true)
   })
 
   test('10 MB of input end the run with a sentence, and are not read', async () => {
