@@ -39,14 +39,15 @@ export async function* frames(
   let batch = ''
   for await (const step of follow(thread, cursor, signal)) {
     const text = stepText(step, view, thread.tail)
+    const idle = step.type === 'idle' || (step.type === 'pieces' && step.idle)
+    // Said of this step: while its text is taken, slowly maybe, the run may go on, and end.
+    const over = step.type === 'entry' ? view.ends(step.entry) : idle && view.over()
     if (text.length < batchSize) batch += text
     else {
       if (batch) yield batch
       batch = ''
       yield* slices(text)
     }
-    const idle = step.type === 'idle' || (step.type === 'pieces' && step.idle)
-    const over = step.type === 'entry' ? view.ends(step.entry) : idle && view.over()
     if (batch && (over || idle || batch.length >= batchSize)) {
       yield batch
       batch = ''

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Model } from '../../src/core/model.ts'
 import type { ToolUse } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { chatsClient, type Frame, type Stream } from '../support/chats.ts'
@@ -230,6 +231,19 @@ test('long texts arrive whole, whatever is in them', async () => {
   expect(find(frames, 'answer').content).toBe(words)
   const id = frames[0]!.data.interaction_id
   expect(find(await (await server.join('c', id)).rest(), 'answer').content).toBe(words)
+})
+
+test('a run that ends while its reader is still in a long piece is told to its end', async () => {
+  const model: Model = {
+    name: 'endless',
+    async *stream() {
+      for (;;) yield text('x'.repeat(1_000_000))
+    },
+  }
+  const server = await serve({ model, builtIns: false })
+  const frames = await (await server.start('c', 'go')).rest()
+  expect(find(frames, 'error').code).toBe('answer_too_large')
+  expect(frames.at(-1)).toMatchObject({ event: 'interaction_complete', data: { status: 'FAILED' } })
 })
 
 test('Last-Event-ID and ?after= are the same; the interaction itself streams when asked to', async () => {
