@@ -1,5 +1,5 @@
 import { type Answer, type Chat, hangUp } from './chat.ts'
-import { type Measured, median, sleep } from './support.ts'
+import { type Measured, median, quantile, sleep } from './support.ts'
 
 /** What a server is asked for in one round. */
 export interface Load extends Answer {
@@ -34,8 +34,8 @@ export const longer: Load = {
 /** Warms what every run does, which takes hundreds of them. */
 export const runs: Load = { ...fresh, chats: 8, turns: 50 }
 
-/** Of one round: microseconds per delta at the streams' end and later, first deltas in ms, and the
- *  share of the deltas that came as such, not joined with others. */
+/** Of one round: microseconds per delta at the streams' end and later, first deltas in ms (of many
+ *  rounds the median and the 90th percentile), and the share of the deltas that came as such, not joined with others. */
 export interface Round {
   streamed: number
   later: number
@@ -64,7 +64,12 @@ export async function measure(
 const middle = (rounds: readonly Round[]): Round => ({
   streamed: median(rounds.map(({ streamed }) => streamed)),
   later: median(rounds.map(({ later }) => later)),
-  firsts: [median(rounds.flatMap(({ firsts }) => firsts))],
+  firsts: [0.5, 0.9].map((q) =>
+    quantile(
+      rounds.flatMap(({ firsts }) => firsts),
+      q,
+    ),
+  ),
   apart: median(rounds.map(({ apart }) => apart)),
 })
 

@@ -59,10 +59,16 @@ function print(found: readonly Round[][]): void {
       `${afterwards} ms later, for both. Medians of rounds in turns.`,
     ],
   )
-  const firsts = loads.map(({ label }, i) => [label, ...found[i]!.map(({ firsts: [f] }) => ms(f!))])
+  const firsts = [0, 1].map((at) =>
+    loads.map((_, i) => found[i]!.map(({ firsts }) => ms(firsts[at]!))),
+  )
+  const heads = ['bare', 'peer', 'handrail'].map((name) => `${name} p50`)
   table(
-    '   Time from the request to the first delta (p50)',
-    [['', 'bare', 'peer', 'handrail'], ...firsts],
+    '   Time from the request to the first delta',
+    [
+      ['', ...heads, ...heads.map((head) => head.replace('50', '90'))],
+      ...loads.map(({ label }, i) => [label, ...firsts[0]![i]!, ...firsts[1]![i]!]),
+    ],
     [
       'Handrail: with the message and the intent to call the model on disk before the model is called.',
     ],

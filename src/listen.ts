@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
+import { turnstile } from './lib/turnstile.ts'
 
 export interface Listener {
   port: number
@@ -26,7 +27,9 @@ export async function listen(
   { port, host: hostname }: { port: number; host: string },
 ): Promise<Listener> {
   let leaving = false
+  const enter = turnstile()
   const answer: Fetch = async (request) => {
+    await enter()
     const response = await fetch(request)
     if (leaving) response.headers.set('connection', 'close')
     return response

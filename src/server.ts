@@ -53,11 +53,10 @@ export function createServer(options: ServerOptions): {
         const read = shared ? { body: await readJson(request, options.bodyLimit) } : undefined
         if (read) ({ one } = pick(read.body))
         const call = await readCall(one, request, params, options.bodyLimit, read)
-        return await one.handle({
-          ...call,
-          caller: { ...caller, wire: one.wire ?? 'http' },
-          request,
-        })
+        const by = { ...caller, wire: one.wire ?? 'http' }
+        const response = await one.handle({ ...call, caller: by, request })
+        if (request.method === 'HEAD') await response.body?.cancel() // nobody would read it
+        return response
       } catch (error) {
         return (one.fail ?? errorResponse)(told(error, c.req.path), request)
       }

@@ -1,3 +1,4 @@
+import type { Key } from '../lib/mac.ts'
 import {
   type AuditKeys,
   chainFact,
@@ -16,7 +17,7 @@ export class Chain {
   readonly #threadId: string
   readonly #store: Store
   readonly #keyId: string
-  readonly #key: Buffer
+  readonly #key: Key
   /** Of what is there without a link: worked out once, on threads that are older than their chain. */
   #over: { from: number; to: number; digest: string } | undefined
 
@@ -41,7 +42,10 @@ export class Chain {
     })
     const last = linked.at(-1)
     if (last && prev !== null)
-      last.marks = { ...last.marks, facts: { ...last.marks?.facts, [chainFact]: prev } }
+      last.marks = {
+        ...last.marks,
+        facts: Object.assign(Object.create(null), last.marks?.facts, { [chainFact]: prev }),
+      }
     const expect = [...(guard.expect ?? []), { fact: chainFact, is: chain?.link ?? null }]
     return { entries: linked, guard: { ...guard, expect } }
   }

@@ -1,4 +1,4 @@
-import { mac } from '../lib/mac.ts'
+import { type Key, mac } from '../lib/mac.ts'
 import { type AuditKeys, chainFact, linkOf, overOf, refOf, sealOf, threadKeys } from './audit.ts'
 import { type Fault, type Heads, type Problem, type Verdict, Verifier } from './audit-verify.ts'
 import type { Actor } from './entries.ts'
@@ -123,13 +123,13 @@ function numberOf({ type, id }: Actor, numbers: Map<string, number>): number {
   return number
 }
 
-function signed(content: Content, key: Buffer): Residue {
+function signed(content: Content, key: Key): Residue {
   const payload = JSON.stringify(content)
   const proof = macOf(key, payload)
   return { id: `${content.ref}.${proof.slice(0, 12)}`, text: `${payload}\n${proof}` }
 }
 
-const macOf = (key: Buffer, payload: string) => mac(key, `residue\n${payload}`)
+const macOf = (key: Key, payload: string) => mac(key, `residue\n${payload}`)
 
 /** The thread that a residue says it is of. */
 export const refOfResidue = ({ id }: Residue): string => id.split('.', 1)[0]!
@@ -169,7 +169,7 @@ export function verifyResidue(
 function read(
   { id, text }: Residue,
   ref: string,
-  keyOf: (keyId: string) => Buffer | undefined,
+  keyOf: (keyId: string) => Key | undefined,
 ): Content | Fault {
   const end = text.lastIndexOf('\n')
   const [payload, proof] = [text.slice(0, Math.max(0, end)), text.slice(end + 1)]
@@ -185,7 +185,7 @@ function read(
   return own && content.ref === ref ? content : 'forged'
 }
 
-function linksOf({ rows }: Content, keyOf: (keyId: string) => Buffer | undefined) {
+function linksOf({ rows }: Content, keyOf: (keyId: string) => Key | undefined) {
   const links = new Map<number, string>()
   let prev: string | null = null
   for (const [seq, keyId, kind, at, by, wire, , seal, over] of rows) {

@@ -1,4 +1,5 @@
 import { sha256 } from '../lib/canonical.ts'
+import type { Key } from '../lib/mac.ts'
 import {
   type AuditKeys,
   chainFact,
@@ -58,7 +59,7 @@ const mostProblems = 100
 
 /** Follows the chain of one thread, entry by entry. Never throws on what it is given. */
 export class Verifier {
-  readonly #keyOf: (keyId: string) => Buffer | undefined
+  readonly #keyOf: (keyId: string) => Key | undefined
   readonly #heads: Heads
   #seq = 0
   #since: number | null = null

@@ -1,5 +1,5 @@
 import { sha256 } from '../lib/canonical.ts'
-import { derive, mac } from '../lib/mac.ts'
+import { derive, type Key, mac } from '../lib/mac.ts'
 import type { Entry } from './entries.ts'
 import type { Marks, NewEntry } from './store.ts'
 
@@ -29,8 +29,8 @@ export const refOf = (threadId: string): string =>
     .slice(0, 22)
 
 /** The thread's own keys, each made when it is first needed. */
-export function threadKeys(keys: AuditKeys, ref: string): (keyId: string) => Buffer | undefined {
-  const made = new Map<string, Buffer>()
+export function threadKeys(keys: AuditKeys, ref: string): (keyId: string) => Key | undefined {
+  const made = new Map<string, Key>()
   return (keyId) => {
     const known = made.get(keyId)
     const secret = keys.find((one) => one.keyId === keyId)?.secret
@@ -64,7 +64,7 @@ export const linkedOf = (
 ): Linked => ({ prev, over, kind, at, by: actor.type, wire: actor.wire ?? null, seal })
 
 /** `key id . first characters of the seal . mac`: the middle tells a changed entry from a wrong place. */
-export function linkOf(keyId: string, key: Buffer, linked: Linked): string {
+export function linkOf(keyId: string, key: Key, linked: Linked): string {
   const { prev, over, kind, at, by, wire, seal } = linked
   return `${keyId}.${tagOf(seal)}.${mac(key, JSON.stringify([prev, over, kind, at, by, wire, seal]))}`
 }
@@ -75,7 +75,7 @@ export const tagOf = (seal: string): string => seal.slice(0, 8)
  * Of the whole entry. The ids in it are 80 bits of chance each, and the key is a secret: once the entry
  * is gone nobody can try what it may have said.
  */
-export const sealOf = (key: Buffer, entry: Entry | NewEntry, marks: Marks | undefined): string =>
+export const sealOf = (key: Key, entry: Entry | NewEntry, marks: Marks | undefined): string =>
   mac(key, plainOf(entry, marks))
 
 /** Entries without a link, one after the other. */

@@ -28,13 +28,13 @@ export function marksOf(
     case 'thread.archived':
       return { thread: { ...thread, archived: entry.body.archived } }
     case 'run.queued': {
-      const facts = { [`run:${runId}`]: 'queued' }
-      if (entry.body.behind) return { facts: { ...facts, joined: runId }, thread }
+      const queued = [`run:${runId}`, 'queued'] as const
+      if (entry.body.behind) return { facts: dictionary(queued, ['joined', runId]), thread }
       const row = { ...thread, status: 'running', leg: legId } as const
-      return { facts: { ...facts, active: runId, leg: legId }, thread: row }
+      return { facts: dictionary(queued, ['active', runId], ['leg', legId]), thread: row }
     }
     case 'run.started':
-      return { facts: { [`run:${runId}`]: 'running' }, thread }
+      return { facts: dictionary([`run:${runId}`, 'running']), thread }
     case 'run.waiting': {
       const facts = { [`run:${runId}`]: 'waiting', leg: null }
       return { facts, thread: { ...thread, status: 'waiting', leg: null } }
@@ -46,17 +46,18 @@ export function marksOf(
     case 'run.completed':
     case 'run.failed':
     case 'run.cancelled': {
-      const facts: Record<string, string | null> = { [`run:${runId}`]: entry.kind.slice(4) }
-      const timers = { [`cancel:${runId}`]: null }
-      if (state.active !== runId) return { facts, thread, timers }
+      const over = [`run:${runId}`, entry.kind.slice(4)] as const
+      const timers = dictionary([`cancel:${runId}`, null])
+      if (state.active !== runId) return { facts: dictionary(over), thread, timers }
       const row = { ...thread, status: 'idle', leg: null } as const
-      return { facts: { ...facts, active: null, leg: null }, thread: row, timers }
+      return { facts: dictionary(over, ['active', null], ['leg', null]), thread: row, timers }
     }
     case 'message.added': {
       const { message } = entry.body
       if (message.role !== 'user') return { thread }
       const title = state.title === null ? { title: titleFrom(message) } : {}
-      return { facts: { [`message:${message.id}`]: runId || '-' }, thread: { ...thread, ...title } }
+      const facts = dictionary([`message:${message.id}`, runId || '-'])
+      return { facts, thread: { ...thread, ...title } }
     }
     case 'ask.raised': {
       const { ask } = entry.body
@@ -95,9 +96,9 @@ export function marksOf(
     case 'hook.done':
       return hookMarks(entry.body.askId, null, 0, 0)
     case 'effect.intended': {
-      const facts = { [`effect:${entry.body.effectId}`]: 'intended' }
-      if (entry.body.effect === 'tool') return { facts }
-      return { facts: { ...facts, governor: id } }
+      const intended = [`effect:${entry.body.effectId}`, 'intended'] as const
+      if (entry.body.effect === 'tool') return { facts: dictionary(intended) }
+      return { facts: dictionary(intended, ['governor', id]) }
     }
     // Whoever reserves a call, or sets the budget, relies on what it saw of it.
     case 'governor.set':
@@ -106,7 +107,7 @@ export function marksOf(
     case 'effect.done':
     case 'effect.failed':
     case 'effect.unknown':
-      return { facts: { [`effect:${entry.body.effectId}`]: entry.kind.slice(7) } }
+      return { facts: dictionary([`effect:${entry.body.effectId}`, entry.kind.slice(7)]) }
     case 'grant.given':
       return { facts: { [`grant:${entry.body.grantId}`]: 'given' } }
     case 'grant.revoked':
@@ -116,6 +117,13 @@ export function marksOf(
     default:
       return {}
   }
+}
+
+/** Keys that are like no others, as those with ids: an object literal would take a shape of its own for each. */
+function dictionary<V>(...pairs: readonly (readonly [string, V])[]): Record<string, V> {
+  const made: Record<string, V> = Object.create(null)
+  for (const [key, value] of pairs) made[key] = value
+  return made
 }
 
 /** What is to be told outside, how often that was tried, and when it is next; `null`: nothing. */

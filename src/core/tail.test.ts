@@ -59,7 +59,9 @@ describe('a live tail', () => {
     const tail = new Tail()
     tail.begin(1, 'run', 5)
     const reader = tail.reader()
-    const turn = () => new Promise((resolve) => setImmediate(resolve))
+    const turns = async (count: number) => {
+      for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+    }
     let woken = 0
     const listen = (): void => {
       void reader.wait().then(() => {
@@ -69,20 +71,19 @@ describe('a live tail', () => {
     }
     listen()
     tail.push(piece('a', 'one '))
-    await turn()
+    await turns(1)
     expect(woken).toBe(1)
     tail.push(piece('a', 'two '))
-    await turn()
+    await turns(3)
     expect(woken).toBe(1)
     tail.push(piece('a', 'three '))
-    await turn()
+    await turns(1)
     expect(woken).toBe(2)
     tail.push(piece('a', 'four'))
     tail.flush() // it is about to be written
     await Promise.resolve()
     expect(woken).toBe(3)
-    await turn()
-    await turn()
+    await turns(6)
     expect(woken).toBe(3)
   })
 

@@ -137,7 +137,7 @@ export class Tail {
  * Turns of the event loop in which pieces are collected. Where there is little to do they take no
  * time that anybody could notice; where there is much, what came in them is written at once.
  */
-const patience = 2
+const patience = 4
 
 /** Told of what happens to a tail. */
 export interface TailListener {

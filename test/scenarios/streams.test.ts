@@ -246,6 +246,26 @@ test('a run that ends while its reader is still in a long piece is told to its e
   expect(frames.at(-1)).toMatchObject({ event: 'interaction_complete', data: { status: 'FAILED' } })
 })
 
+test('who asks for the head of a stream alone leaves no reader behind', async () => {
+  const stands = gate()
+  const model = scriptedModel(async function* (_request, _n, signal) {
+    await stands.pass(signal)
+    yield text('Here.')
+  })
+  const { server, start, request } = await serve({ model, builtIns: false })
+  const stream = await start('c', 'go')
+  const { interaction_id } = (await stream.until('interaction_started'))[0]!.data
+  const { tail } = await server.runtime.thread('c')
+  const before = tail.readers
+  for (let n = 0; n < 5; n++) {
+    const head = await request('HEAD', `/chats/c/interactions/${interaction_id}/events`)
+    expect(head.headers.get('content-type')).toContain('text/event-stream')
+  }
+  await expect.poll(() => tail.readers).toBe(before)
+  stands.open()
+  await stream.rest()
+})
+
 test('Last-Event-ID and ?after= are the same; the interaction itself streams when asked to', async () => {
   const server = await serve(long())
   const stream = await server.start('c', 'go')

@@ -56,14 +56,13 @@ export function localQueue(clock: Clock): Queue {
               if (rung.has(threadId)) wake?.()
             })
         }
-        const rest = new AbortController()
+        let rest = () => {}
         await new Promise<void>((resolve) => {
           wake = resolve
           if (signal.aborted) resolve()
-          if (pause < Number.POSITIVE_INFINITY)
-            clock.sleep(Math.max(1, pause), rest.signal).then(resolve, () => {})
+          if (pause < Number.POSITIVE_INFINITY) rest = clock.timer(Math.max(1, pause), resolve)
         })
-        rest.abort('woken') // a reason of our own: the default one is an error with a stack
+        rest()
         wake = undefined
       }
       signal.removeEventListener('abort', stop)

@@ -49,6 +49,38 @@ test('shows nothing before it is durable', async () => {
   expect(await store.read('t')).toHaveLength(2)
 })
 
+test('a claim waits for what is being written of its thread, and for nothing else', async () => {
+  let proceed: (() => void) | undefined
+  let slow = false
+  const fs: Partial<Disk> = {
+    async commit(...given) {
+      if (slow)
+        await new Promise<void>((resolve) => {
+          proceed = resolve
+        })
+      await nodeDisk.commit(...given)
+    },
+  }
+  const store = await open(await directory(), { fs })
+  for (const id of ['t', 'u']) await create(store, id)
+  const { fence } = (await store.claim('t', 'one', 1_000))!
+  slow = true
+  const appended = store.append('t', [entry('t')], { fence })
+  await expect.poll(() => proceed).toBeDefined()
+  expect(await store.claim('u', 'one', 1_000)).toBeDefined()
+  let seen: number | undefined
+  const claimed = store.claim('t', 'two', 1_000, true).then(async () => {
+    seen = (await store.read('t')).length
+  })
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(seen).toBeUndefined()
+  slow = false
+  proceed!()
+  await Promise.all([appended, claimed])
+  expect(seen).toBe(2) // with what the fence before it wrote
+  await expect(store.append('t', [entry('t')], { fence })).rejects.toThrow('Another driver')
+})
+
 test('rejects a batch that could not be written, and recovers by itself', async () => {
   const path = await directory()
   let full = false

@@ -13,9 +13,18 @@ export interface Prepared {
 
 export function prepare({ body, marks, ...given }: NewEntry): Prepared {
   const envelope = { ...given, actor: { ...given.actor } }
-  const marked = marks && JSON.stringify(marks)
-  const head = JSON.stringify(envelope).slice(1, -1) + (marked ? `,"marks":${marked}` : '')
-  return { envelope, marks: marked ? (JSON.parse(marked) as Marks) : undefined, body, head }
+  const marked = marks ? `,"marks":${JSON.stringify(marks)}` : ''
+  const head = JSON.stringify(envelope).slice(1, -1) + marked
+  return { envelope, marks: marks && copyOf(marks), body, head }
+}
+
+function copyOf({ thread, ask, facts, timers }: Marks): Marks {
+  const copy: Marks = {}
+  if (thread) copy.thread = { ...thread }
+  if (ask) copy.ask = { ...ask, ...(ask.audience && { audience: [...ask.audience] }) }
+  if (facts) copy.facts = Object.assign(Object.create(null), facts)
+  if (timers) copy.timers = Object.assign(Object.create(null), timers)
+  return copy
 }
 
 const keyLength = '"body":'.length

@@ -49,7 +49,10 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
       const believed = copyOf(guard)
       const bytes = entries.reduce((sum, entry) => sum + entry.body.length, 0)
       return withJournal(engine, threadId, () =>
-        writer.submit((stage) => stage.append(threadId, kind, entries, believed), bytes),
+        writer.submit((stage) => stage.append(threadId, kind, entries, believed), {
+          threadId,
+          bytes,
+        }),
       )
     },
 
@@ -73,10 +76,9 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     async claim(threadId, holder, ttl, force) {
       if (leases.spent) await nextEpoch(engine)
       // In line with the appends: whoever gets a fence sees all that earlier fences have written.
-      return writer.submit(() => {
+      return writer.after(threadId, () => {
         if (leases.spent) throw new RuntimeError('overloaded', undefined, { retryAfter: 1 })
-        const claimed = leases.claim(threadId, holder, ttl, force)
-        return { apply: () => claimed }
+        return leases.claim(threadId, holder, ttl, force)
       })
     },
     renew: async (holder, ttl) => leases.renew(holder, ttl),
@@ -86,7 +88,8 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     async erase(threadId, guard, residue) {
       const believed = copyOf(guard)
       const kept = residue && { ...residue }
-      const erase = () => writer.submit((stage) => stage.erase(threadId, believed, kept))
+      const erase = () =>
+        writer.submit((stage) => stage.erase(threadId, believed, kept), { threadId })
       // What is damaged has no facts to be checked any more, but it can still be removed.
       return chats.damaged.has(threadId) && !guard.expect?.length
         ? erase()

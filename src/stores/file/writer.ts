@@ -2,6 +2,7 @@ import { RuntimeError } from '../../core/errors.ts'
 import type { Stage, Step } from './stage.ts'
 
 interface Waiting {
+  threadId: string | undefined
   take(stage: Stage): Step<unknown>
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -26,6 +27,8 @@ export class Writer {
   readonly #options: WriterOptions
   #queue: Waiting[] = []
   #bytes = 0
+  /** How much of a thread is in line or being written. */
+  readonly #unsettled = new Map<string, number>()
   #running: Promise<void> | undefined
   #stopped: RuntimeError | undefined
 
@@ -33,14 +36,30 @@ export class Writer {
     this.#options = options
   }
 
-  submit<T>(take: (stage: Stage) => Step<T>, bytes = 0): Promise<T> {
+  submit<T>(
+    take: (stage: Stage) => Step<T>,
+    { threadId, bytes = 0 }: { threadId?: string; bytes?: number } = {},
+  ): Promise<T> {
     if (this.#stopped) return Promise.reject(this.#stopped)
     if (this.#queue.length >= mostWaiting || this.#bytes > mostBytes)
       return Promise.reject(new RuntimeError('overloaded', undefined, { retryAfter: 1 }))
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ take, resolve: resolve as (value: unknown) => void, reject })
+      const told = { resolve: resolve as (value: unknown) => void, reject }
+      this.#queue.push({ threadId, take, ...told })
       this.#bytes += bytes
+      if (threadId !== undefined)
+        this.#unsettled.set(threadId, (this.#unsettled.get(threadId) ?? 0) + 1)
       this.#running ??= this.#run()
+    })
+  }
+
+  /** In line with what is written of the thread: at once where nothing is. */
+  async after<T>(threadId: string, work: () => T): Promise<T> {
+    if (this.#stopped) throw this.#stopped
+    if (!this.#unsettled.has(threadId)) return work()
+    return await this.submit(() => {
+      const result = work()
+      return { apply: () => result }
     })
   }
 
@@ -92,15 +111,26 @@ export class Writer {
     } catch (cause) {
       // Also those that were refused: they were refused because of what has now not happened.
       const error = this.#stopped ?? unavailable(cause)
+      this.#settle(batch)
       for (const { reject } of batch) reject(error)
       return
     }
     // All of them first: whoever is told of one must not see a half of the batch.
     const results = steps.map((step) => ('apply' in step ? step.apply() : undefined))
+    this.#settle(batch)
     for (const [n, { resolve, reject }] of batch.entries()) {
       const step = steps[n]!
       if ('error' in step) reject(step.error)
       else resolve(results[n])
+    }
+  }
+
+  #settle(batch: readonly Waiting[]): void {
+    for (const { threadId } of batch) {
+      if (threadId === undefined) continue
+      const left = this.#unsettled.get(threadId)! - 1
+      if (left > 0) this.#unsettled.set(threadId, left)
+      else this.#unsettled.delete(threadId)
     }
   }
 }
