@@ -35,7 +35,8 @@ export const longer: Load = {
 export const runs: Load = { ...fresh, chats: 8, turns: 50 }
 
 /** Of one round: microseconds per delta at the streams' end and later, first deltas in ms (of many
- *  rounds the median and the 90th percentile), and the share of the deltas that came as such, not joined with others. */
+ *  rounds the median and the 90th percentile), and the share of the deltas that came as such, not
+ *  joined with others. */
 export interface Round {
   streamed: number
   later: number

@@ -36,12 +36,12 @@ export function marksOf(
     case 'run.started':
       return { facts: dictionary([`run:${runId}`, 'running']), thread }
     case 'run.waiting': {
-      const facts = { [`run:${runId}`]: 'waiting', leg: null }
+      const facts = dictionary<string | null>([`run:${runId}`, 'waiting'], ['leg', null])
       return { facts, thread: { ...thread, status: 'waiting', leg: null } }
     }
     case 'run.cancelling': {
-      const facts = { [`run:${runId}`]: 'cancelling' }
-      return { facts, thread, timers: { [`cancel:${runId}`]: at + cancelGrace } }
+      const facts = dictionary([`run:${runId}`, 'cancelling'])
+      return { facts, thread, timers: dictionary([`cancel:${runId}`, at + cancelGrace]) }
     }
     case 'run.completed':
     case 'run.failed':
@@ -109,11 +109,11 @@ export function marksOf(
     case 'effect.unknown':
       return { facts: dictionary([`effect:${entry.body.effectId}`, entry.kind.slice(7)]) }
     case 'grant.given':
-      return { facts: { [`grant:${entry.body.grantId}`]: 'given' } }
+      return { facts: dictionary([`grant:${entry.body.grantId}`, 'given']) }
     case 'grant.revoked':
-      return { facts: { [`grant:${entry.body.grantId}`]: null } }
+      return { facts: dictionary([`grant:${entry.body.grantId}`, null]) }
     case 'key.used':
-      return { facts: { [`key:${entry.body.key}`]: entry.body.ref } }
+      return { facts: dictionary([`key:${entry.body.key}`, entry.body.ref]) }
     default:
       return {}
   }

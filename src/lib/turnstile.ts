@@ -1,7 +1,8 @@
 /**
  * Lets those who come together in a few at a time, the first to come first: one in every turn of the
  * event loop, more when many wait. Whoever is inside gets on before the next comes in; without it all
- * would be half done until the last is.
+ * would be half done until the last is. The line does not grow without end: the longer it is, the more
+ * come in, and each of them holds a connection already.
  */
 export function turnstile(): () => Promise<void> {
   const waiting: (() => void)[] = []
