@@ -11,7 +11,7 @@ await main(async () => {
   const packages = [...peers, ...(wanted('page') ? ['test/browser'] : [])]
   await prepare({ tools: true, packages, page: wanted('page') }) // the servers that are measured run dist/
   await ensureSystem([
-    ...(wanted('postgres', 'cluster', 'search')
+    ...(wanted('postgres', 'cluster', 'inbox', 'search')
       ? [{ command: 'initdb', package: 'postgresql' }]
       : []),
     ...(wanted('page') ? [{ command: 'chromium', package: ['chromium', 'fonts-liberation'] }] : []),
