@@ -1,0 +1,122 @@
+import type { NewId } from '../lib/ids.ts'
+import { admit } from './admit.ts'
+import { missing, type StartingBudget } from './agent-setups.ts'
+import { type Access, actorOf, type Caller, nameOf } from './callers.ts'
+import { cancel } from './cancel.ts'
+import type { AgentSetup } from './context.ts'
+import { draft, type RunOptions } from './entries.ts'
+import { RuntimeError } from './errors.ts'
+import type { ClientRules, Guard } from './guard.ts'
+import type { Message } from './messages.ts'
+import { refuseMedia } from './model.ts'
+import type { CallRules } from './model-calls.ts'
+import { noteReturn } from './returned.ts'
+import { type RunSecrets, splitSecrets } from './secrets.ts'
+import { creation, retry, type Start, start } from './start.ts'
+import type { RunStatus } from './state.ts'
+import type { Thread } from './thread.ts'
+
+export interface StartRequest {
+  messages: readonly Message[]
+  imported?: readonly Message[]
+  state?: { value: unknown }
+  agent?: string
+  whenBusy?: 'reject' | 'queue' | 'cancel'
+  replaces?: string
+  results?: Start['results']
+  request?: string
+  key?: { key: string; digest: string }
+  options?: RunOptions
+  /** The client's own rules for what is said. */
+  rules?: ClientRules
+}
+
+interface Setup extends Pick<Access, 'find' | 'upToDate' | 'withThread'> {
+  setups: { get(agent: string): AgentSetup | undefined }
+  /** The agent of those who name none. */
+  first: () => string
+  budgetOf: (agent: string) => StartingBudget
+  rules: CallRules
+  guard?: Guard | undefined
+  secrets: RunSecrets
+  newId: NewId
+  closing: AbortSignal
+  ringHere: (thread: Thread) => void
+}
+
+/** What begins runs and ends them. Durable when it resolves. */
+export function running({ setups, rules, guard, secrets, newId, ...setup }: Setup) {
+  const { find, upToDate, withThread, budgetOf, closing, ringHere } = setup
+
+  const setupOf = (name: string | undefined) => {
+    const wanted = name ?? setup.first()
+    return setups.get(wanted) ?? missing(wanted)
+  }
+
+  return {
+    /** Accepts a message on a thread, made if it is new. Durable when it resolves. */
+    async start(caller: Caller, clientId: string, request: StartRequest) {
+      if (closing.aborted) throw new RuntimeError('stopping', undefined, { retryAfter: 2 })
+      const { agent: entry, model } = setupOf(request.agent)
+      const agent = entry.name
+      const { whenBusy = 'reject', agent: _, rules: client, ...rest } = request
+      const brought = request.options && splitSecrets(request.options)
+      const key = rules.keyHeader && request.options?.headers?.[rules.keyHeader]
+      if (brought) rest.options = { ...brought.options, ...(key && { clientKey: true }) }
+      refuseMedia([...(request.imported ?? []), ...request.messages], model)
+      const governor = budgetOf(agent)
+      const { thread, result } = await withThread(caller, clientId, async (thread) => {
+        const name = nameOf(caller, clientId)
+        const actor = actorOf(caller)
+        const { key, messages, imported = [] } = rest
+        const known = key !== undefined && thread.state.keys.has(key.key)
+        const said = { messages, imported, actor, ...(client && { client }) }
+        const made = { creation: creation({ name, agent, governor }), rules }
+        if (guard && !known)
+          Object.assign(rest, await admit(thread, guard, { ...said, ...made }, newId))
+        return await start(thread, { ...rest, agent, actor, whenBusy, name, governor }, newId)
+      })
+      if (brought && result.fresh) secrets.keep(thread, result.runId, brought.secrets)
+      ringHere(thread)
+      return { thread, ...result }
+    },
+
+    /** Notes that somebody asks for what runs on a thread, which a client had left. */
+    async returned(caller: Caller, clientId: string): Promise<void> {
+      const thread = await find(caller, clientId)
+      if (thread) await noteReturn(thread, actorOf(caller))
+    },
+
+    /** An empty thread; the one that is there, if it is. */
+    async create(caller: Caller, clientId: string, request: { agent?: string; title?: string }) {
+      const agent = setupOf(request.agent).agent.name
+      const governor = budgetOf(agent)
+      const name = nameOf(caller, clientId)
+      const { thread, result } = await withThread(caller, clientId, async (thread) => {
+        if (thread.state.seq > 0) return false
+        const drafts = creation({ name, agent, governor })
+        const { title } = request
+        const titled = title === undefined ? [] : [draft('thread.renamed', { title })]
+        const expect = [{ fact: 'active', is: null }]
+        await thread.commit([...drafts, ...titled], { guard: { expect }, actor: actorOf(caller) })
+        return true
+      })
+      return { thread, fresh: result }
+    },
+
+    async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {
+      const thread = await upToDate(caller, clientId)
+      const status = await cancel(thread, runId, newId, actorOf(caller))
+      ringHere(thread)
+      return status
+    },
+
+    async retry(caller: Caller, clientId: string, runId: string, options: RunOptions = {}) {
+      const thread = await upToDate(caller, clientId)
+      await retry(thread, runId, newId, actorOf(caller))
+      secrets.keep(thread, runId, splitSecrets(options).secrets)
+      ringHere(thread)
+      return thread
+    },
+  }
+}
