@@ -2,8 +2,8 @@
 import { setFlagsFromString } from 'node:v8'
 
 /**
- * After seconds with little to do V8 gives memory back, and with it what it had learnt of our code: whoever
- * came next waited a third longer (decision 33). So long in milliseconds it waits instead; a timer knows no more.
+ * Milliseconds with little to do until V8 gives memory back, and with it what it has learnt of our code: whoever
+ * comes next waits a third longer (decision 33). It would take eight seconds; this is the most a timer holds.
  */
 const quiet = 2 ** 31 - 1
 

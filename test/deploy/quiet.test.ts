@@ -13,7 +13,7 @@ async function plansOf(script: string): Promise<string> {
   const flags = ['--gc-memory-reducer-start-delay-ms=300', '--trace-gc-verbose']
   const args = [...flags, '--input-type=module', '-e', script]
   const env = { PATH: process.env.PATH, PORT: '0', HANDRAIL_DATA: data.path }
-  const run = promisify(execFile)(process.execPath, args, { env, timeout: 4_000 })
+  const run = promisify(execFile)(process.execPath, args, { env, timeout: 6_000 })
   const { stdout } = await run.catch((error: { stdout: string }) => error)
   await data.remove()
   expect(stdout).toMatch(/listens on/)
