@@ -126,6 +126,9 @@ export function createRuntime(options: RuntimeOptions) {
     find,
     open,
 
+    /** By its name or an alias. */
+    agent: (name: string) => setups.get(name)?.agent,
+
     agents: () =>
       setups.list().map((one) => {
         const { agent, aliases = [], description = agent.description, version = '1.0' } = one

@@ -75,8 +75,11 @@ function queryOf(url: URL): Record<string, string> {
   return query
 }
 
+/** Compiled once: a schema is many times as dear to make as to use. */
+const nothing = z.strictObject({})
+
 function check(schema: z.ZodType | undefined, value: unknown, where: string): unknown {
-  const parsed = (schema ?? z.strictObject({})).safeParse(value)
+  const parsed = (schema ?? nothing).safeParse(value)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]!
   if (issue.code === 'unrecognized_keys') {
@@ -93,6 +96,9 @@ function check(schema: z.ZodType | undefined, value: unknown, where: string): un
 const invalid = (field: string, problem: string) =>
   new RuntimeError('invalid_request', `${field}: ${problem}`, { field })
 
+/** It keeps nothing from one whole text to the next. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 export async function readJson(
   request: Request,
   limit: number,
@@ -104,7 +110,7 @@ export async function readJson(
   if (!/^application\/json\s*(;|$)/i.test(type)) throw new RuntimeError('unsupported_media_type')
   let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    text = utf8.decode(bytes)
   } catch (cause) {
     throw new RuntimeError('invalid_encoding', undefined, { cause, field: 'body' })
   }

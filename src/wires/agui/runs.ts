@@ -38,9 +38,8 @@ interface Asked {
 /** What AG-UI clients do with a thread: say, answer, join, stop. */
 export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
   const known = (agentId: string): string => {
-    for (const { agent, aliases } of runtime.agents()) {
-      if (agent.name === agentId || aliases.includes(agentId)) return agent.name
-    }
+    const agent = runtime.agent(agentId)
+    if (agent) return agent.name
     throw new RuntimeError('agent_not_found', `Agent '${agentId}' does not exist`)
   }
 

@@ -28,9 +28,8 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
 
   const stream = (thread: Thread, runId: string, from: Cursor): Response => {
     const { agent: name } = thread.state.runs.get(runId)!
-    const agent = runtime.agents().find((one) => one.agent.name === name)?.agent
-    const { now } = runtime.clock
-    const view = workflowView(thread, runId, { orchestrates: agent?.orchestrates === true, now })
+    const orchestrates = runtime.agent(name)?.orchestrates === true
+    const view = workflowView(thread, runId, { orchestrates, now: runtime.clock.now })
     const headers = { 'x-session-id': thread.state.clientId, 'x-run-id': runId }
     return sse((signal) => frames(thread, from, view, signal), heartbeats, {
       resumes: true,
