@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { digestOf } from '../lib/canonical.ts'
 import type { NewId } from '../lib/ids.ts'
 import { mayDecide, type Person } from './audience.ts'
 import { pendingAsks } from './branch.ts'
@@ -84,12 +85,13 @@ export async function answer(
   actor: Actor,
 ): Promise<ReadonlySet<string>> {
   const { thread, now, newId, person } = decider
+  const given = oneEach(decisions)
   await expire(thread, now, newId)
   return await decide(thread, () => {
     const { state } = thread
     const used = key && state.keys.get(key.key)
     if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
-    const open = decisions.flatMap(({ askId, ...rest }) => {
+    const open = given.flatMap(({ askId, ...rest }) => {
       const record = state.asks.get(askId)
       if (!record) throw new RuntimeError('ask_not_found')
       return record.answer ? [] : [{ record, ...rest }]
@@ -116,6 +118,23 @@ export async function answer(
     return { drafts: [...drafts, ...then], writing: { guard: { expect }, actor }, result: settled }
   })
 }
+
+/** What is said twice is said once; who says two things of one ask is told so (I2). */
+function oneEach(decisions: Answering['decisions']): Answering['decisions'] {
+  const first = new Map<string, Answering['decisions'][number]>()
+  for (const one of decisions) {
+    const before = first.get(one.askId)
+    if (!before) first.set(one.askId, one)
+    else if (digestOf(meaning(before.decision)) !== digestOf(meaning(one.decision))) {
+      const field = one.named.value
+      const problem = `${field}: ${one.askId} is answered twice in this request. Answer it once.`
+      throw new RuntimeError('invalid_request', problem, { field })
+    }
+  }
+  return [...first.values()]
+}
+
+const meaning = ({ messageId: _, ...said }: Decision): Decision => said
 
 /** The answer, and what it grants. */
 function answerDrafts(

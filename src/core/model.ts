@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isBase64 } from '../lib/base64.ts'
 import type { Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import type { Message } from './messages.ts'
@@ -20,14 +21,21 @@ export interface Model {
   stream(request: ModelRequest, signal: AbortSignal, use?: ModelUse): AsyncIterable<ModelEvent>
 }
 
-/** Before anything is recorded: a model that cannot read what is sent must not be asked to. */
+/** Before anything is recorded: what a model cannot read would be in its way with every call to come. */
 export function refuseMedia(messages: readonly Message[], { name, accepts = [] }: Model): void {
   for (const { id, parts } of messages) {
     for (const [j, part] of parts.entries()) {
-      if (part.type !== 'media' || accepts.some((one) => covers(one, part.mediaType))) continue
+      if (part.type !== 'media') continue
+      const { mediaType, data, url } = part
+      const field = `messages.${id}.content.${j}`
+      const refuse = (problem: string): never => {
+        throw new RuntimeError('media_unsupported', problem, { field })
+      }
       const reads = accepts.length > 0 ? `It reads ${accepts.join(', ')}.` : 'It reads text only.'
-      const problem = `The model ${name} cannot read ${part.mediaType}. ${reads}`
-      throw new RuntimeError('media_unsupported', problem, { field: `messages.${id}.content.${j}` })
+      if (!accepts.some((one) => covers(one, mediaType)))
+        refuse(`The model ${name} cannot read ${mediaType}. ${reads}`)
+      if (!data && !url) refuse(`There is nothing of ${mediaType} here. Send its data or its url.`)
+      if (data && !isBase64(data)) refuse(`The data of ${mediaType} is not base64. Encode it.`)
     }
   }
 }

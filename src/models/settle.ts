@@ -1,6 +1,7 @@
 import { validHistory } from '../core/history.ts'
 import { callsOf, type Message, type Part, textOf } from '../core/messages.ts'
 import { covers, type ModelRequest } from '../core/model.ts'
+import { isBase64 } from '../lib/base64.ts'
 import { safeCallId, safeInput, safeName, safeText } from './safe.ts'
 
 type MediaPart = Extract<Part, { type: 'media' }>
@@ -166,6 +167,7 @@ function metaOf({ meta }: Part, { meta: wanted }: Habits): Meta | undefined {
 
 /** A picture that is neither here nor anywhere cannot be shown. */
 function reads({ accepts }: Habits, { mediaType, data, url }: MediaPart): boolean {
+  if (data && !isBase64(data)) return false
   if (!data && (url === undefined || !/^https?:\/\//.test(url) || !URL.canParse(url))) return false
   return accepts.some((one) => covers(one, mediaType))
 }

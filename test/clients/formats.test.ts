@@ -55,6 +55,35 @@ test.for([
   },
 )
 
+test.for([
+  ['what is not base64', { type: 'data', value: '%%%%', mimeType: 'image/png' }, /not base64/],
+  [
+    'an address that holds no base64',
+    { type: 'url', value: 'data:image/png;base64,%' },
+    /not base64/,
+  ],
+] as const)('%s is refused, for it would stand in every later call', async ([, source, words]) => {
+  const server = await serve({ model: accepting('image/*'), builtIns: false })
+  const content = [{ type: 'image', source }]
+  const list = [{ id: 'u', role: 'user', content }]
+  const { status, json } = await poster(server.url)(run, runBody('t', list))
+  expect(status).toBe(415)
+  expect(json).toMatchObject({ code: 'media_unsupported', field: 'messages.u.content.0' })
+  expect(json.message).toMatch(words)
+  expect((await server.request('GET', '/chats/t')).status).toBe(404)
+})
+
+test('a picture that comes inside of its address is the same picture', async () => {
+  const model = accepting('image/*')
+  const server = await serve({ model, builtIns: false })
+  const source = { type: 'url', value: `data:image/png;base64,${pixel}` }
+  const list = [{ id: 'u', role: 'user', content: [{ type: 'image', source }] }]
+  expect((await poster(server.url)(run, runBody('t', list))).status).toBe(200)
+  expect((model.requests[0]!.messages[0] as Message).parts).toEqual([
+    { type: 'media', mediaType: 'image/png', data: pixel },
+  ])
+})
+
 test('a client may ask for the binary encoding, and reads the same events from it', async () => {
   const steps = [
     [{ type: 'reasoning', text: 'Hm.' } as const, text('I look.'), look('1', 'sea')],

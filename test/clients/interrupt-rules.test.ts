@@ -67,6 +67,18 @@ test('one wrong answer among several: none counts', async () => {
   await refused({ resume }, 'invalid_request', /resume\.1\.payload\.approved/)
 })
 
+test('two answers to one interrupt in one request: none counts, and the thread goes on with the next', async () => {
+  const { refused, ids, post, server } = await waiting()
+  const [id] = ids as [string]
+  const resume = [yes(id), answer(id, { approved: false })]
+  await refused({ resume }, 'invalid_request', /resume\.1\.payload.*answered twice/)
+  const { events } = await post(run, runBody('t', [hello], { resume: [yes(id), yes(id)] }))
+  expect(ending({ events })).toMatchObject({ type: 'RUN_FINISHED' })
+  expect(server.sent).toHaveLength(1)
+  const answered = (await server.journal('t')).filter(({ kind }) => kind === 'ask.answered')
+  expect(answered).toHaveLength(1)
+})
+
 test('a message on a thread that waits with an interrupt is refused', async () => {
   const { refused, server, ids } = await waiting()
   const messages = [hello, userMessage('hurry')]

@@ -188,3 +188,17 @@ describe.for(clients)('a busy thread, seen by $name', ({ open }) => {
     expect(second.shown()).toEqual(words)
   })
 })
+
+test.for([
+  ['whenBusy', 'perhaps'],
+  ['branchFrom', 7],
+  ['unattended', 'yes'],
+] as const)('a wish that is none is refused by its name: %s', async ([name, value]) => {
+  const { server } = await running()
+  const forwardedProps = { handrail: { [name]: value } }
+  const body = runBody('t', [userMessage('one')], { forwardedProps })
+  const field = `body.forwardedProps.handrail.${name}`
+  const { status, json } = await poster(server.url)('/agent/default/run', body)
+  expect([status, json]).toMatchObject([400, { code: 'invalid_request', field }])
+  expect((await server.request('GET', '/chats/t')).status).toBe(404)
+})

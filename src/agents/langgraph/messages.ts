@@ -7,6 +7,7 @@ import {
   ToolMessage,
 } from '@langchain/core/messages'
 import { callsOf, type Message, type Part, textOf } from '../../core/messages.ts'
+import { insideOf } from '../../lib/base64.ts'
 
 /** What a provider says of a message besides its words; kept so that it is the same when it is given again. */
 export interface Aside {
@@ -115,7 +116,5 @@ function partsOf(content: MessageContent): Part[] {
 }
 
 function mediaOf(url: string): Part {
-  const [, mediaType, data] = /^data:([^;,]+);base64,(.*)$/s.exec(url) ?? []
-  if (mediaType === undefined) return { type: 'media', mediaType: 'image/*', url }
-  return { type: 'media', mediaType, ...(data !== undefined && { data }) }
+  return { type: 'media', ...(insideOf(url) ?? { mediaType: 'image/*', url }) }
 }

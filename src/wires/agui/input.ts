@@ -8,7 +8,7 @@ import { isStandIn } from '../asks.ts'
 import { forwardedHeaders } from '../http.ts'
 import { standInSuffix } from './asks.ts'
 import { type AguiMessage, fromClient, thinkerOf } from './messages.ts'
-import { type RunInput, readMessage } from './shapes.ts'
+import { type RunInput, readHandrail, readMessage } from './shapes.ts'
 import { placesOf } from './snapshot.ts'
 import type { Listener } from './telling.ts'
 
@@ -57,25 +57,14 @@ export function clientList(input: RunInput, state: ThreadState): ClientList {
     const message = fromClient(readMessage(raw, i))
     if (message) messages.push(message)
   }
-  const { branchFrom } = handrailProps(input)
-  const edit = typeof branchFrom === 'string' ? { branchFrom } : {}
+  const { branchFrom } = readHandrail(input.forwardedProps)
+  const edit = branchFrom === undefined ? {} : { branchFrom }
   const regenerates = (input.resume ?? []).length === 0 // an answer again is no question again
   return { messages, request: input.runId, regenerates, ...edit }
 }
 
-/** Options that are ours, in what a client forwards. */
-function handrailProps({ forwardedProps }: RunInput): Record<string, unknown> {
-  const { handrail } = (forwardedProps ?? {}) as { handrail?: unknown }
-  return typeof handrail === 'object' && handrail !== null
-    ? (handrail as Record<string, unknown>)
-    : {}
-}
-
 /** What this client wants done with a message while the thread works; otherwise the setting holds. */
-export function busyWish(input: RunInput): 'queue' | 'cancel' | undefined {
-  const { whenBusy } = handrailProps(input)
-  return whenBusy === 'queue' || whenBusy === 'cancel' ? whenBusy : undefined
-}
+export const busyWish = ({ forwardedProps }: RunInput) => readHandrail(forwardedProps).whenBusy
 
 export function isSuggestion({ forwardedProps }: RunInput): boolean {
   const { toolChoice } = (forwardedProps ?? {}) as {
@@ -103,7 +92,7 @@ export function optionsFrom(
       ? (forwardedProps as Record<string, unknown>)
       : {}
   const headers = forwardedHeaders(request)
-  const alone = handrailProps(input).unattended === true && { unattended: true }
+  const alone = readHandrail(forwardedProps).unattended === true && { unattended: true }
   return { ...alone, instructions: [...instructions, ...context], clientTools, forwarded, headers }
 }
 

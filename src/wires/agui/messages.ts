@@ -1,5 +1,6 @@
 import type { Message, Part } from '../../core/messages.ts'
 import { callsOf, textOf } from '../../core/messages.ts'
+import { insideOf } from '../../lib/base64.ts'
 import type { ClientMessage } from './shapes.ts'
 
 /** AG-UI's messages, in and out. */
@@ -41,13 +42,17 @@ function partsOf({ content }: ClientMessage): Part[] {
   })
 }
 
-const media = (mediaType: string, data?: string, url?: string, name?: string): Part => ({
-  type: 'media',
-  mediaType,
-  ...(data !== undefined && { data }),
-  ...(url !== undefined && { url }),
-  ...(name !== undefined && { name }),
-})
+function media(given: string, bytes?: string, url?: string, name?: string): Part {
+  const inside = url === undefined ? undefined : insideOf(url)
+  const { mediaType = given, data = bytes } = inside ?? {}
+  return {
+    type: 'media',
+    mediaType,
+    ...(data !== undefined && { data }),
+    ...(url !== undefined && !inside && { url }),
+    ...(name !== undefined && { name }),
+  }
+}
 
 /** What a client has on its screen of one message: none, one, or reasoning and the rest. */
 export function toClient(message: Message): AguiMessage[] {

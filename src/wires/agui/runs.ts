@@ -75,8 +75,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     if (decisions.length === 0 && isSettled(state, meant.ask)) runtime.answers.late(caller, meant)
     const says = news.said.length > 0 || news.again !== undefined
     if (says && decisions.every(({ askId }) => isCall(state, askId))) return await say(one, news)
-    if (!thread && meant.ask !== undefined)
-      runtime.answers.refused(caller, meant, forged(meant.ask))
+    if (!thread && meant.ask !== undefined) throw forged(meant.ask)
     if (!thread) return one.reply.once(emptyRun(to))
     // What was refused stays in the client's list, and comes along with its answers.
     const saysNew = () => says && news.said.some(({ id }) => !state.refused.has(id))

@@ -47,19 +47,21 @@ export interface ClientMessage {
 
 /** Messages are read one by one, and only those that are news: see `clientList`. */
 export function readMessage(raw: unknown, index: number): ClientMessage {
-  const read = <T>(schema: z.ZodType<T>): T => {
-    const parsed = schema.safeParse(raw)
-    if (parsed.success) return parsed.data
-    const issue = parsed.error.issues[0]!
-    const field = ['body.messages', index, ...issue.path].join('.')
-    throw new RuntimeError('invalid_request', `${field}: ${issue.message}`, { field })
-  }
-  const { id, role, content: given } = read(common)
+  const as = <T>(schema: z.ZodType<T>): T => read(schema, raw, ['body.messages', index])
+  const { id, role, content: given } = as(common)
   const shown = role === 'reasoning' || role === 'activity' // and nothing of it is read
-  const content = shown ? '' : Array.isArray(given) ? read(parts).content : read(texts).content
-  const toolCalls = role === 'assistant' ? read(calls).toolCalls : undefined
-  const toolCallId = role === 'tool' ? read(result).toolCallId : undefined
+  const content = shown ? '' : Array.isArray(given) ? as(parts).content : as(texts).content
+  const toolCalls = role === 'assistant' ? as(calls).toolCalls : undefined
+  const toolCallId = role === 'tool' ? as(result).toolCallId : undefined
   return { id, role, content: content ?? '', toolCalls: toolCalls ?? [], toolCallId }
+}
+
+function read<T>(schema: z.ZodType<T>, value: unknown, at: readonly PropertyKey[]): T {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]!
+  const field = [...at, ...issue.path].join('.')
+  throw new RuntimeError('invalid_request', `${field}: ${issue.message}`, { field })
 }
 
 const clientTool = z.looseObject({
@@ -73,6 +75,21 @@ const resumeEntry = z.looseObject({
   status: z.enum(['resolved', 'cancelled']),
   payload: anything,
 })
+
+const handrail = z.looseObject({
+  /** The user message that a new one replaces. */
+  branchFrom: maybe(text),
+  /** What is done with a message while the thread works. */
+  whenBusy: maybe(z.enum(['reject', 'queue', 'cancel'])),
+  /** Nobody attends the run. */
+  unattended: maybe(z.boolean()),
+})
+
+/** What is ours in what a page forwards; the rest is the agent's. */
+export function readHandrail(forwardedProps: unknown): z.infer<typeof handrail> {
+  const { handrail: ours } = Object(forwardedProps) as { handrail?: unknown }
+  return read(handrail, ours ?? {}, ['body.forwardedProps.handrail'])
+}
 
 export const runInput = z.looseObject({
   threadId: clientId,
