@@ -19,10 +19,12 @@ export interface Load extends Answer {
 
 const one = { chats: 1, series: 1, history: 0, turns: 1, messages: 1, burst: 16, rounds: 5 }
 export const many: Load = { ...one, label: '50 streams x 1,000', chats: 50, deltas: 1_000 }
-export const large: Load = { ...one, label: '1 stream x 16,000', deltas: 16_000 }
+/** Each round has one first delta: a middle takes more of them. */
+const alone = { ...one, rounds: 11 }
+export const large: Load = { ...alone, label: '1 stream x 16,000', deltas: 16_000 }
 export const single: Load = { ...large, label: '1 stream x 16,000, one by one', burst: 1 }
 export const written: Load = {
-  ...{ ...one, label: '1 answer of 400 messages x 20' },
+  ...{ ...alone, label: '1 answer of 400 messages x 20' },
   ...{ messages: 400, deltas: 20 },
 }
 export const fresh: Load = { ...one, label: '20 turns x 20, new thread', turns: 20, deltas: 20 }

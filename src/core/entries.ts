@@ -189,6 +189,8 @@ export const bodies = {
     /** Milliseconds after which the effect cannot still be going on. */
     timeout: z.number().optional(),
     idempotent: z.boolean().optional(),
+    /** Tools: what it may touch, as it said when it began. */
+    access: z.enum(['read', 'write', 'execute']).optional(),
     /** The most that it may use, where that is limited: settled when it is known. */
     reserve: z.object({ tokens: z.number().optional(), money: z.number().optional() }).optional(),
     /** The one call that a spent budget leaves to a run, to sum up. */

@@ -40,6 +40,7 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
       input,
       timeout: tool.timeout ?? defaultToolTimeout,
       idempotent: tool.idempotent ?? false,
+      ...(tool.access && { access: tool.access }),
       ...(approval && { askId: approval.ask.askId }),
       ...(record?.intent.rule !== undefined && { rule: record.intent.rule }),
     },

@@ -167,3 +167,22 @@ test('how a question ended stays in the outline: who decided, where, and on whic
     governor: { isHitlEnabled: false, actionsUsed: 2 },
   })
 })
+
+test('the outline says which calls did something that no other branch undoes', async () => {
+  const server = await story([[look('1', 'sea'), send('2')], [send('3')], [text('Done.')]])
+  const client = await coreClient(server.url, 't')
+  await client.say('pay ann')
+  const decide = async (said: object) => {
+    const [{ id } = { id: '' }] = (await outline(server)).asks
+    await server.request('POST', `/approvals/${id}`, said)
+    await expect.poll(async () => (await outline(server)).asks[0]?.id).not.toBe(id)
+  }
+  await decide({ approved: true })
+  await expect.poll(async () => (await outline(server)).asks).toHaveLength(1)
+  await decide({ approved: false })
+  await expect.poll(async () => (await outline(server)).status).toBe('idle')
+  const { calls } = await outline(server)
+  expect(calls).toMatchObject({ 1: { state: 'done' }, 2: { state: 'done', stays: true } })
+  expect(calls['1']).not.toHaveProperty('stays')
+  expect(calls['3']).not.toHaveProperty('stays')
+})

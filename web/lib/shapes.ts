@@ -50,6 +50,8 @@ export interface CallStanding {
   state: CallState
   startedAt?: number
   endedAt?: number
+  /** It did something, or may have, that no other version of the chat undoes. */
+  stays?: true
 }
 
 export type AskKind = 'approval' | 'in_doubt' | 'budget' | 'input' | 'client_tool'

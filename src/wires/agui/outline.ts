@@ -90,14 +90,23 @@ function turnOf(state: ThreadState, run: Run, branches: string[]) {
   }
 }
 
+interface Standing {
+  state: string
+  startedAt?: number
+  endedAt?: number
+  /** It did something, or may have, that no other branch undoes. */
+  stays?: true
+}
+
 function callsOf(state: ThreadState, run: Run) {
-  const calls = new Map<string, { state: string; startedAt?: number; endedAt?: number }>()
+  const calls = new Map<string, Standing>()
   for (const id of run.effectIds) {
     const { intent, state: stands, at } = state.effects.get(id)!
     if (intent.effect !== 'tool' || intent.callId === undefined) continue
     const first = calls.get(intent.callId)?.startedAt
     const began = stands === 'intended' ? 'running' : stands
-    calls.set(intent.callId, { state: began, startedAt: first ?? at })
+    const stays = !intent.idempotent && intent.access !== 'read' && stands !== 'failed'
+    calls.set(intent.callId, { state: began, startedAt: first ?? at, ...(stays && { stays }) })
   }
   for (const id of run.messageIds) {
     const { message, at } = state.messages.get(id)!

@@ -4,6 +4,8 @@ import { type FormEvent, useEffect, useRef, useState } from 'react'
 
 export function EditMessage(props: {
   text: string
+  /** What came of it and is not undone. */
+  done: readonly string[]
   onSend: (text: string) => void
   onCancel: () => void
 }) {
@@ -30,6 +32,16 @@ export function EditMessage(props: {
           }
         }}
       />
+      {props.done.length > 0 && (
+        <section className="already-done" aria-label="Already done">
+          <p>Already done, and not undone by another version:</p>
+          <ul>
+            {props.done.map((title, i) => (
+              <li key={i}>{title}</li>
+            ))}
+          </ul>
+        </section>
+      )}
       <p className="actions">
         <span className="quiet">
           The chat goes on from here; what came after is kept as a version.

@@ -5,7 +5,7 @@ import { isRunning } from '../../lib/link/state.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Icon } from '../ui/icon.tsx'
 import { TurnView } from './turn.tsx'
-import type { ShownTurn } from './turns.ts'
+import { doneIn, type ShownTurn } from './turns.ts'
 import { useStick } from './use-stick.ts'
 import { useTurnWindow } from './use-turn-window.ts'
 
@@ -34,6 +34,7 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
             key={turn.key}
             threadId={threadId}
             turn={turn}
+            done={() => doneIn(turns.slice(part.start + i), view.outline)}
             view={view}
             detail={details.get(turn.user?.id ?? '')}
             last={part.start + i === turns.length - 1}

@@ -17,6 +17,8 @@ import { Working } from './working.tsx'
 interface TurnProps {
   threadId: string
   turn: ShownTurn
+  /** What it did, and what came after it, that stays done whatever is said instead. */
+  done: () => string[]
   view: ThreadView
   /** What the server tells of the turn besides its messages, if it has something to tell. */
   detail: Turn | undefined
@@ -38,6 +40,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
         <UserTurn
           threadId={threadId}
           message={turn.user}
+          done={props.done}
           detail={detail}
           link={link}
           locked={running || view.outline?.status === 'waiting'}

@@ -1,4 +1,5 @@
 import type { Message } from '@ag-ui/client'
+import type { Outline } from '../../lib/shapes.ts'
 
 export type UserMessage = Extract<Message, { role: 'user' }>
 export type AssistantMessage = Extract<Message, { role: 'assistant' }>
@@ -47,6 +48,19 @@ function samePart(a: Part, b: Part): boolean {
 }
 
 export const callsOf = (part: Part) => (part.role === 'assistant' ? (part.toolCalls ?? []) : [])
+
+/** What these turns did that stays done, in the words in which it was decided. */
+export function doneIn(turns: readonly ShownTurn[], outline: Outline | undefined): string[] {
+  const calls = turns.flatMap(({ parts }) => parts.flatMap(callsOf))
+  return calls.flatMap(({ id, function: { name } }) => {
+    const standing = outline?.calls[id]
+    if (!standing?.stays) return []
+    const { title = name, input } = outline?.decided.find(({ callId }) => callId === id) ?? {}
+    const changed = input === undefined ? '' : ', with other arguments'
+    const ended = standing.state === 'done' ? '' : ` (${standing.state})`
+    return [title + changed + ended]
+  })
+}
 
 /** The answer's own words, without thoughts and tools. */
 export const wordsOf = ({ parts }: ShownTurn): string =>

@@ -17,6 +17,8 @@ import type { UserMessage } from './turns.ts'
 export function UserTurn(props: {
   threadId: string
   message: UserMessage
+  /** What came of it that stays done. */
+  done: () => string[]
   detail: Turn | undefined
   link: Link | undefined
   locked: boolean
@@ -38,6 +40,7 @@ export function UserTurn(props: {
     return (
       <EditMessage
         text={text}
+        done={props.done()}
         onCancel={() => setEditing(false)}
         onSend={(next) => {
           setEditing(false)
