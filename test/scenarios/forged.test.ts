@@ -113,8 +113,8 @@ const all = (code: string, ...but: Wire[]) =>
 /** Another user's chat of that name is a chat of one's own, which is not there. */
 const stranger = {
   ...{ chats: 'thread_not_found', approvals: 'ask_not_found', workflow: 'ask_not_found' },
-  'agui resume': 'interrupt_unknown',
-  ...{ 'agui result': 'none', 'graphql meta': 'interrupt_unknown', 'graphql result': 'none' },
+  ...{ 'agui resume': 'interrupt_unknown', 'agui result': 'result_unknown' },
+  ...{ 'graphql meta': 'interrupt_unknown', 'graphql result': 'result_unknown' },
 }
 
 const cases: Record<string, Case> = {

@@ -91,8 +91,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     if (decisions.length === 0 && isSettled(state, meant.ask)) runtime.answers.late(caller, meant)
     const onlyCalls = decisions.every(({ askId }) => isCall(state, askId))
     if (news.said.length > 0 && onlyCalls && !isBlocked(state, to)) return await say(one, news, to)
-    if (!thread && meant.ask !== undefined)
-      runtime.answers.refused(caller, meant, unknownResult(meant.ask))
+    if (!thread && meant.ask !== undefined) throw unknownResult(meant.ask)
     if (!thread) return nothing(one, to)
     if (decisions.length === 0) return await join(one, thread, to)
     const from = { seq: state.seq, shared: state.states.get(agent) }
