@@ -55,7 +55,8 @@ export function createServer(options: ServerOptions): {
         const call = await readCall(one, request, params, options.bodyLimit, read)
         const by = { ...caller, wire: one.wire ?? 'http' }
         const response = await one.handle({ ...call, caller: by, request })
-        if (request.method === 'HEAD') await response.body?.cancel() // nobody would read it
+        // Nobody would read it, nor tell it that.
+        if (request.method === 'HEAD' || request.signal.aborted) await response.body?.cancel()
         return response
       } catch (error) {
         return (one.fail ?? errorResponse)(told(error, c.req.path), request)

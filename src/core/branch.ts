@@ -1,4 +1,4 @@
-import type { Message } from './messages.ts'
+import { type Message, toolText } from './messages.ts'
 import type { Activity, AskRecord, Kept, Run, Said, ThreadState } from './state.ts'
 
 /** The runs from the root to `runId`, or to the head. */
@@ -28,10 +28,35 @@ export function messagesOf(state: ThreadState, runId: string | null = state.head
   return messages
 }
 
-/** What a run's next leg begins with: the branch it follows, and what it said itself. */
+/**
+ * What a run's next leg begins with: the branch it follows, and what it said itself. Calls that were begun
+ * when an earlier run ended have no result among its messages; a model must not take them for calls that
+ * were not made.
+ */
 export function historyFor(state: ThreadState, run: Run): Message[] {
-  if (run.parentRunId !== undefined) return messagesOf(state, run.runId)
-  return [...messagesOf(state, parentOf(state, run)), ...messagesOf(state, run.runId)]
+  const before = branch(state, parentOf(state, run))
+  const begun = before.flatMap((one) => beginnings(state, one))
+  if (run.parentRunId !== undefined) return [...messagesOf(state, run.runId), ...begun]
+  return [...messagesOf(state, parentOf(state, run)), ...begun, ...messagesOf(state, run.runId)]
+}
+
+/** What is known by now of calls that outlasted their run. */
+function beginnings(state: ThreadState, { status, effectIds, messageIds }: Run): Message[] {
+  if (status !== 'cancelled' && status !== 'failed') return []
+  const told = new Set(messageIds.map((id) => state.messages.get(id)?.message.callId))
+  return effectIds.flatMap((id) => {
+    const { intent, state: stands, output = '', error } = state.effects.get(id)!
+    const { effect, callId, name } = intent
+    if (effect !== 'tool' || callId === undefined || told.has(callId)) return []
+    const call = { type: 'call' as const, callId, name, input: '' }
+    const say = (text: string, failed: boolean) => [toolText(`late_${callId}`, call, text, failed)]
+    if (stands === 'done') return say(output, false)
+    if (stands === 'failed') return say(error?.message ?? 'It failed.', true)
+    return say(
+      'The run was ended while this call was under way: it may have been carried out.',
+      true,
+    )
+  })
 }
 
 /** What was said at the end of a path in a run, to a sub-agent and by it. */

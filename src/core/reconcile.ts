@@ -54,7 +54,8 @@ export function reconcile(state: ThreadState, list: ClientList): Reconciled {
     if (askId !== undefined) {
       found.results.push({ askId, message })
       for (const [callId, one] of open) if (one === askId) open.delete(callId)
-    } else if (!isKnownCall(state, message.callId)) found.forged.push(message.callId)
+    } else if (!(isKnownCall(state, message.callId) || state.messages.has(message.id)))
+      found.forged.push(message.callId)
   }
   if (list.branchFrom !== undefined && found.said.length > 0) {
     const runId = state.messages.get(list.branchFrom)?.runId

@@ -112,6 +112,7 @@ function resultDrafts(state: ThreadState, run: Run, { results = [] }: Start, new
   for (const { askId, text, messageId } of results) {
     const record = state.asks.get(askId)
     if (record?.runId !== run.runId || record.answer) continue
+    if (record.ask.kind !== 'client_tool') continue // what is said on passes over questions
     if (!audienceOf(record.ask).includes(ownerWord)) continue // not for whoever types here
     const { callId = '', tool: name = '' } = record.ask
     const said = { askId, state: 'answered' as const, value: text, messageId }

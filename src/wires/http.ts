@@ -114,17 +114,24 @@ export async function readJson(
   } catch (cause) {
     throw new RuntimeError('invalid_encoding', undefined, { cause, field: 'body' })
   }
+  return parseJson(text, 'body', (cause) => {
+    throw new RuntimeError('invalid_json', undefined, { cause, field: 'body' })
+  })
+}
+
+/** What a client wrote as JSON, in a body or inside of one: as deep as we go, and with nothing in it that harms. */
+export function parseJson(text: string, field: string, broken: (cause: unknown) => never): unknown {
   if (depthOf(text) > depthLimit) {
     const fix = `The JSON is nested deeper than ${depthLimit} levels. Flatten it.`
-    throw new RuntimeError('body_too_deep', fix, { field: 'body' })
+    throw new RuntimeError('body_too_deep', fix, { field })
   }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new RuntimeError('invalid_json', undefined, { cause, field: 'body' })
+    broken(cause)
   }
-  if (/\\u|__proto__/.test(text)) refuseUnfit(value, 'body')
+  if (/\\u|__proto__/.test(text)) refuseUnfit(value, field)
   return value
 }
 

@@ -163,3 +163,13 @@ test('a list that is only a tail, as a filter of the page may send, adds just wh
     'user: sure?',
   ])
 })
+
+test('a result whose call was cut off the list that a thread began with is no reason to refuse what comes next', async () => {
+  const server = await story(numbered)
+  const client = httpClient(server.url, 't')
+  const cut = [{ id: 'r1', role: 'tool', toolCallId: 'gone', content: '42' }, userMessage('hi')]
+  client.agent.setMessages(cut as never)
+  await client.run()
+  expect(ending(await client.say('again')).type).toBe('RUN_FINISHED')
+  expect(client.shown().at(-1)).toBe('assistant: Answer 1.')
+})

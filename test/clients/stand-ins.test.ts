@@ -93,6 +93,19 @@ describe('an approval shown as a card of the page', () => {
     expect(client.shown().at(-1)).toBe('assistant: More.')
   })
 
+  test('is passed over by who types on, whatever came with it as its result', async () => {
+    const { server, client, card } = await carded()
+    client.agent.addMessage(toolMessage(card.id, 'sent 5 to ann'))
+    await client.say('thanks', approve)
+    expect(server.sent).toEqual([])
+    const answers = (await server.journal('t')).filter(({ kind }) => kind === 'ask.answered')
+    expect(answers.map(({ body }) => (body as { state: string }).state)).toEqual(['cancelled'])
+    expect(said(server.model.requests[1])).toEqual([
+      ...['user: pay ann', 'assistant: I pay.send({"to":"ann","amount":5})'],
+      ...['tool: This call was not made: the run ended before it.', 'user: thanks'],
+    ])
+  })
+
   test('refuses an answer that is none, and stays open', async () => {
     const { server, client, card } = await carded()
     const post = poster(server.url)
@@ -169,6 +182,22 @@ describe('the budget of a chat', () => {
     })
     expect(client.shown().at(-1)).toBe('assistant: Blue.')
     expect(said(server.model.requests[1]).at(-1)).toBe('tool: saw sea')
+  })
+
+  test('is passed over by who types on, and leaves nothing that a page cannot send back', async () => {
+    const server = await limited()
+    const client = httpClient(server.url, 't')
+    client.agent.addMessage(userMessage('the sea?'))
+    const card = cardOf(await client.run(budget))
+    client.agent.addMessage(toolMessage(card.id, 'Operation was aborted by the user'))
+    await client.say('well?', budget)
+    const fresh = await poster(server.url)('/agent/default/connect', runBody('t', [], budget))
+    const shown = fresh.events.find(({ type }) => type === 'MESSAGES_SNAPSHOT')
+    const messages = shown?.messages as { role: string; toolCallId?: string }[]
+    expect(messages.filter(({ toolCallId }) => toolCallId === '')).toEqual([])
+    client.agent.setMessages(messages as never)
+    const stream = await client.say('and now?', budget)
+    expect(cardOf(stream).name).toBe('reconfigureHITL')
   })
 
   test('is not raised by a made-up or repeated card', async () => {

@@ -109,6 +109,29 @@ describe('cancel (seed 5.3)', () => {
     expect(model.requests.map(said)).toEqual([['user: look'], ['user: x']])
   })
 
+  test('while a tool is under way leaves no doubt that it began: the next run is told what is known (I4)', async () => {
+    const box = tools()
+    const inside = gate()
+    const deaf = { ...box.look, run: () => inside.pass().then(() => 'at last') }
+    const clock = warpClock()
+    const model = scriptedModel([[look('1', 'sea')], [text('Hm.')], [text('Well.')]])
+    const env = { HANDRAIL_LEASE_MS: '3600000' }
+    const server = await serve({ model, tools: [deaf], builtIns: false }, { clock, env })
+    const stream = await server.start('c', 'look')
+    await inside.reached
+    await server.cancel('c', stream.response.headers.get('x-interaction-id')!)
+    clock.advance(2_000)
+    await stream.rest()
+    const told = (n: number) => said(model.requests[n]).find((line) => line.startsWith('tool: '))
+    await (await server.start('c', 'and?')).rest()
+    expect(told(1)).toMatch(/was under way: it may have been carried out/)
+    inside.open()
+    await server.recorded('c', 'effect.done')
+    await expect.poll(async () => (await server.journal('c')).at(-1)?.kind).toBe('effect.done')
+    await (await server.start('c', 'and now?')).rest()
+    expect(told(2)).toBe('tool: at last')
+  })
+
   test('while waiting for approval settles the approval too, and no tool runs', async () => {
     const box = tools()
     const model = scriptedModel([[send('1')], [text('never')]])

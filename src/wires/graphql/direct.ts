@@ -10,8 +10,9 @@ import { sha256 } from '../../lib/canonical.ts'
 import { type Heartbeats, sse } from '../sse.ts'
 import { Encoder } from './encoder.ts'
 import type { Generated, RuntimeEvent } from './events.ts'
-import { multipart } from './parts.ts'
+import { mannerOf, multipart } from './parts.ts'
 import { arePlain } from './plain.ts'
+import { scalars } from './scalars.ts'
 import { typeDefs } from './schema.ts'
 import type { GenerateInput } from './shapes.ts'
 
@@ -29,6 +30,8 @@ export interface DirectCall {
  */
 export function directCalls() {
   const schema = buildSchema(typeDefs)
+  for (const [name, { parseValue }] of Object.entries(scalars))
+    Object.assign(schema.getType(name) ?? {}, { parseValue })
   const documents = new Map<string, OperationDefinitionNode>()
 
   const operationOf = (query: string): OperationDefinitionNode | undefined => {
@@ -44,7 +47,7 @@ export function directCalls() {
   }
 
   return (body: { query: string; variables?: unknown }, accept: string): DirectCall | undefined => {
-    if (!accept.includes('multipart/mixed')) return undefined
+    if (!accept.includes('multipart/mixed') || mannerOf(accept) !== 'multipart') return undefined
     const operation = operationOf(body.query)
     if (!operation) return undefined
     const variables = Object(body.variables ?? {}) as { data?: Partial<GenerateInput> | null }
@@ -75,9 +78,10 @@ export function directResponse(
 ): Response {
   const encoder = new Encoder()
   async function* parts(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
+    const all = generated.events(signal) // before anything is sent: who leaves now has left too
     yield encoder.head(generated)
     try {
-      for await (const events of generated.events(signal)) yield encoder.parts(events)
+      for await (const events of all) yield encoder.parts(events)
     } catch (error) {
       yield encoder.parts([failed(error)])
     }

@@ -4,7 +4,7 @@ import type { ModelParameters, ToolSpec } from '../../core/model.ts'
 import type { ThreadState } from '../../core/state.ts'
 import { canonical } from '../../lib/canonical.ts'
 import { isStandIn } from '../asks.ts'
-import { forwardedHeaders } from '../http.ts'
+import { forwardedHeaders, parseJson } from '../http.ts'
 import type { ForwardedParameters, GenerateInput } from './shapes.ts'
 
 /** Actions of the client that may be called: an agent may also call those only meant for agents. */
@@ -93,11 +93,7 @@ export function stateFrom(data: GenerateInput, state: ThreadState, agent: string
   return same ? {} : { state: { value } }
 }
 
-function json(text: string, field: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    const problem = `${field}: must be JSON text`
-    throw new RuntimeError('invalid_request', problem, { cause, field })
-  }
-}
+const json = (text: string, field: string): unknown =>
+  parseJson(text, field, (cause) => {
+    throw new RuntimeError('invalid_request', `${field}: must be JSON text`, { cause, field })
+  })

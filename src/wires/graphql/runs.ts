@@ -157,7 +157,8 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
         const left = () => {
           if (!telling.over) stopping.left(caller, threadId, runId, thread.state.seq)
         }
-        signal.addEventListener('abort', left, { once: true })
+        if (signal.aborted) left()
+        else signal.addEventListener('abort', left, { once: true })
         return told(thread, cursorAt(from.seq), telling, runtime.clock, signal)
       },
       thread.state,
@@ -186,7 +187,8 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
 
     availableAgents: async (): Promise<AvailableAgents> => ({
       agents: runtime.agents().flatMap(({ agent, aliases, description = '' }) => {
-        return [agent.name, ...aliases].map((name) => ({ id: name, name, description }))
+        const names = new Set([agent.name, ...aliases])
+        return [...names].map((name) => ({ id: name, name, description }))
       }),
     }),
 

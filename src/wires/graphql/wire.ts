@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Log } from '../../core/worker.ts'
-import { type Call, type Route, retryHeaders, route } from '../http.ts'
+import { type Call, parseJson, type Route, retryHeaders, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
 import { alive } from './alive.ts'
 import { errorExtensions, failedStatus } from './failures.ts'
@@ -97,6 +97,12 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
       const { graphiqlPage } = await import('./graphiql.ts')
       const headers = { 'content-type': 'text/html; charset=utf-8' }
       return new Response(await graphiqlPage(pathname), { headers })
+    }
+    for (const name of ['variables', 'extensions']) {
+      const field = `query.${name}`
+      parseJson(searchParams.get(name) ?? '{}', field, (cause) => {
+        throw new RuntimeError('invalid_request', `${field}: must be JSON text`, { cause, field })
+      })
     }
     return await execute(undefined, { caller, request })
   }

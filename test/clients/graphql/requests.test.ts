@@ -67,6 +67,22 @@ describe('what a page sends along', () => {
     expect(said(server.model.requests[0])).toEqual(['user: hi'])
   })
 
+  test('JSON inside of a text is as deep as JSON may be', async () => {
+    const server = await story([[text('Hi.')]])
+    const page = openPage(server.url, { agent: 'default' })
+    const deep = (levels: number) => ({
+      agentStates: [
+        { agentName: 'default', state: '{"a":'.repeat(levels) + '1' + '}'.repeat(levels) },
+      ],
+    })
+    for (const levels of [100, 20_000]) {
+      const { error } = await page.say('hi', undefined, deep(levels) as never)
+      expect(String(error)).toContain('deeper than 64 levels')
+    }
+    expect((await server.request('GET', '/chats/t')).status).toBe(404)
+    succeeded(await page.say('hi', undefined, deep(60) as never))
+  })
+
   test('an image is given to a model that reads images', async () => {
     const model = { ...scriptedModel([[text('A cat.')], [text('Yes.')]]), accepts: ['image/*'] }
     const server = await serve({ model, builtIns: false })

@@ -1,10 +1,21 @@
-import { describe, expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { scriptedModel, text } from '../../../src/models/scripted.ts'
 import { gate } from '../../support/gate.ts'
 import { serve } from '../../support/serve.ts'
 import { look } from '../../support/story.ts'
 import { said, tools } from '../../support/tools.ts'
-import { openPage, succeeded, until, userMessage } from './support.ts'
+import {
+  accept,
+  dataOf,
+  openPage,
+  succeeded,
+  textInput,
+  typedDocument,
+  until,
+  userMessage,
+} from './support.ts'
 
 /** Long enough for a test to be in it; short enough to wait for its end. */
 const grace = 200
@@ -47,6 +58,40 @@ describe('stop', () => {
     expect(page.shown().at(-1)).toBe('assistant: Answer 1!')
     expect(said(model.requests[1])).toEqual([...['user: go', 'assistant: Answer 0', 'user: go on']])
   })
+
+  test.for(['its own', 'another'] as const)(
+    'before the first byte counts too, with %s document',
+    async (which) => {
+      const checking = gate()
+      const hook = createServer((_request, response) => {
+        void checking.pass().then(() => response.end('{"status":"allowed"}'))
+      })
+      await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+      onTestFinished(() => void hook.close())
+      const { port } = hook.address() as AddressInfo
+      const guardrails = { remote: { url: `http://127.0.0.1:${port}` } }
+      const model = scriptedModel(async function* (_request, _n, signal) {
+        yield text('Answer')
+        await gate().pass(signal)
+      })
+      const env = { HANDRAIL_GRAPHQL_GRACE_MS: String(grace) }
+      const server = await serve({ model, builtIns: false, guardrails }, { env })
+      const left = new AbortController()
+      const variables = { data: dataOf([textInput('go', 'u1')]), properties: {} }
+      const query = which === 'its own' ? typedDocument : typedDocument.replaceAll('__typename', '')
+      const asking = fetch(`${server.url}/copilotkit`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept },
+        body: JSON.stringify({ query, variables }),
+        signal: left.signal,
+      })
+      await checking.reached
+      left.abort()
+      await expect(asking).rejects.toThrow()
+      checking.open()
+      await server.recorded('t', 'run.cancelled')
+    },
+  )
 
   test('at once with a setting', async () => {
     const { server, watching, ended } = await running({
