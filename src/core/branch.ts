@@ -1,4 +1,4 @@
-import { type Message, toolText } from './messages.ts'
+import { asText, type Message, toolText } from './messages.ts'
 import type { Activity, AskRecord, Kept, Run, Said, ThreadState } from './state.ts'
 
 /** The runs from the root to `runId`, or to the head. */
@@ -41,10 +41,12 @@ export function historyFor(state: ThreadState, run: Run): Message[] {
 }
 
 /** What is known by now of calls that outlasted their run. */
-function beginnings(state: ThreadState, { status, effectIds, messageIds }: Run): Message[] {
-  if (status !== 'cancelled' && status !== 'failed') return []
-  const told = new Set(messageIds.map((id) => state.messages.get(id)?.message.callId))
-  return effectIds.flatMap((id) => {
+function beginnings(state: ThreadState, run: Run): Message[] {
+  if (run.status !== 'cancelled' && run.status !== 'failed') return []
+  const said = run.messageIds.map((id) => state.messages.get(id)!)
+  const asked = run.askIds.map((id) => state.asks.get(id)!)
+  const told = new Set(said.map(({ message }) => message.callId))
+  const begun = run.effectIds.flatMap((id): Message[] => {
     const { intent, state: stands, output = '', error } = state.effects.get(id)!
     const { effect, callId, name } = intent
     if (effect !== 'tool' || callId === undefined || told.has(callId)) return []
@@ -52,11 +54,9 @@ function beginnings(state: ThreadState, { status, effectIds, messageIds }: Run):
     const say = (text: string, failed: boolean) => [toolText(`late_${callId}`, call, text, failed)]
     if (stands === 'done') return say(output, false)
     if (stands === 'failed') return say(error?.message ?? 'It failed.', true)
-    return say(
-      'The run was ended while this call was under way: it may have been carried out.',
-      true,
-    )
+    return say('The run ended while this call was under way: it may have been carried out.', true)
   })
+  return [...heldResults(said, asked).map(({ message }) => message), ...begun]
 }
 
 /** What was said at the end of a path in a run, to a sub-agent and by it. */
@@ -99,6 +99,19 @@ export function shownRuns(state: ThreadState): Set<Run> {
   return path
 }
 
+/** What clients said that their own calls came to, while the step waits for other answers. */
+function heldResults(said: readonly Said[], asked: readonly AskRecord[]): Said[] {
+  const told = new Set(said.map(({ message }) => message.callId))
+  return asked.flatMap(({ ask, answer, runId, seq, answeredAt }): Said[] => {
+    const { kind, askId, callId, tool: name = '' } = ask
+    if (kind !== 'client_tool' || callId === undefined || told.has(callId)) return []
+    if (answer?.state !== 'answered') return []
+    const { value = '', messageId = `${askId}-answer` } = answer
+    const message = toolText(messageId, { type: 'call', callId, name, input: '' }, asText(value))
+    return [{ message, for: 'client', path: undefined, runId, seq, at: answeredAt ?? 0 }]
+  })
+}
+
 /** What people see of the branch, in order: messages, questions, activities, and what waits in line. */
 export function whatIsShown(state: ThreadState): (Said | AskRecord | Activity)[] {
   const shown: (Said | AskRecord | Activity)[] = []
@@ -110,6 +123,7 @@ export function whatIsShown(state: ThreadState): (Said | AskRecord | Activity)[]
     const other = asked.length + shows.length > 0
     const all = [...said, ...asked, ...shows]
     shown.push(...(other ? all.sort((a, b) => a.seq - b.seq) : all))
+    shown.push(...heldResults(said, asked))
   }
   return shown.filter((one) => !('message' in one) || one.for !== 'model')
 }

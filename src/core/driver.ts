@@ -1,10 +1,11 @@
 import type { Work } from '../lib/work.ts'
 import type { Agent, AgentContext, AgentEvent } from './agent.ts'
+import { checkPiece, draftOf } from './agent-says.ts'
 import { parentOf } from './branch.ts'
 import type { Channel, Outlet } from './channel.ts'
 import type { Bench } from './effects.ts'
 import { endOf } from './ending.ts'
-import { type Draft, draft } from './entries.ts'
+import { draft } from './entries.ts'
 import { toRuntimeError } from './errors.ts'
 import { isStop, type Leg, LegStop } from './leg.ts'
 import type { Message } from './messages.ts'
@@ -81,34 +82,19 @@ export async function listen(
   { channel, messages }: { channel: Outlet; messages: Message[] },
 ) {
   for await (const event of events) {
-    if (event.type === 'message' && event.for !== 'client') messages.push(event.message)
-    if (event.type === 'piece') channel.piece(event.piece)
-    else channel.write(draftOf(event, name))
+    if (event?.type === 'piece') {
+      checkPiece(event.piece)
+      channel.piece(event.piece)
+    } else {
+      channel.write(draftOf(event, name))
+      if (event.type === 'message' && event.for !== 'client') messages.push(event.message)
+    }
     if (channel.waiting >= highWater) await channel.commit()
   }
 }
 
 /** Entries that may wait to be written before the agent has to wait too. */
 const highWater = 256
-
-function draftOf(event: Exclude<AgentEvent, { type: 'piece' }>, agent: string): Draft {
-  switch (event.type) {
-    case 'message':
-      return draft('message.added', { message: event.message, for: event.for ?? 'both' })
-    case 'state':
-      return draft('state.patched', { agent, value: event.value })
-    case 'step': {
-      const name = event.done ? 'step.finished' : 'step.started'
-      return draft('event', { name, value: { name: event.name } })
-    }
-    case 'activity': {
-      const { id, activity: type, content } = event
-      return draft('event', { name: 'activity', value: { id, type, content } })
-    }
-    case 'event':
-      return draft('event', { name: event.name, value: event.value })
-  }
-}
 
 /** Milliseconds an agent has to stop; less than those after which others end the run for it. */
 const patience = 4_000

@@ -265,7 +265,7 @@ function happened(state: ThreadState, entry: Known<'event'>, run: Run | undefine
   if (name === 'activity') {
     const { id, type, content } = said
     if (typeof id !== 'string' || typeof type !== 'string') return
-    if (typeof content !== 'object' || content === null) return
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) return
     const { runId = '', seq } = entry
     const first = state.activities.get(id)
     state.activities.set(id, { id, type, content, runId, seq: first?.seq ?? seq })

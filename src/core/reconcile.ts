@@ -22,6 +22,8 @@ export interface Reconciled {
   imported: Message[]
   /** The run in whose place the next one stands. */
   replaces?: string
+  /** The message of that run in whose place the new one stands. */
+  instead?: string
   /** Says again what this run said, in its place. */
   again?: string
   instructions: string[]
@@ -59,7 +61,7 @@ export function reconcile(state: ThreadState, list: ClientList): Reconciled {
   }
   if (list.branchFrom !== undefined && found.said.length > 0) {
     const runId = state.messages.get(list.branchFrom)?.runId
-    if (runId !== undefined) found.replaces = runId
+    if (runId !== undefined) Object.assign(found, { replaces: runId, instead: list.branchFrom })
   }
   if (list.regenerates && found.said.length + found.results.length === 0) {
     const again = saidAgain(state, messages.at(-1), list.request)

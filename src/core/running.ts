@@ -23,6 +23,7 @@ export interface StartRequest {
   agent?: string
   whenBusy?: 'reject' | 'queue' | 'cancel'
   replaces?: string
+  instead?: string
   results?: Start['results']
   request?: string
   key?: { key: string; digest: string }
@@ -79,6 +80,15 @@ export function running({ setups, rules, guard, secrets, newId, ...setup }: Setu
       if (brought && result.fresh) secrets.keep(thread, result.runId, brought.secrets)
       ringHere(thread)
       return { thread, ...result }
+    },
+
+    /** Refuses what may not be said on a thread, as `start` would, and begins nothing. */
+    async admits(caller: Caller, clientId: string, request: StartRequest): Promise<void> {
+      const { messages, rules: client } = request
+      refuseMedia(messages, setupOf(request.agent).model)
+      const thread = guard && (await find(caller, clientId))
+      const said = { messages, imported: [], actor: actorOf(caller), ...(client && { client }) }
+      if (thread) await admit(thread, guard, { ...said, creation: [], rules }, newId)
     },
 
     /** Notes that somebody asks for what runs on a thread, which a client had left. */

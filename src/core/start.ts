@@ -31,6 +31,8 @@ export interface Start {
   request?: string
   /** An edit: the run whose message this one replaces. */
   replaces?: string
+  /** Which of that run's messages it is, where it is not the last that was said. */
+  instead?: string
   key?: { key: string; digest: string }
   options?: RunOptions
   /** The thread is made with its first run. */
@@ -58,7 +60,8 @@ export async function start(thread: Thread, start: Start, newId: NewId) {
     const label = start.request === undefined ? {} : { request: start.request }
     const more = { ...(busy && { behind: true }), ...(options && { options }), ...label }
     drafts.push(draft('run.queued', { ...queued, ...more }, at))
-    const all = state.runs.size === 0 ? [...imported, ...messages] : messages
+    const history = state.runs.size === 0 ? imported : saidBefore(state, start, newId)
+    const all = [...history, ...messages]
     for (const message of all) drafts.push(draft('message.added', { message, for: 'both' }, at))
     if (start.state) drafts.push(draft('state.patched', { agent, ...start.state }, at))
     if (key) drafts.push(draft('key.used', { ...key, ref: runId }, { runId }))
@@ -145,6 +148,15 @@ function branchFor(state: ThreadState, replaces: string | undefined) {
     throw new RuntimeError('thread_busy', 'This interaction has not begun yet. Cancel it instead.')
   }
   return { parentRunId: run.parentRunId, replaces }
+}
+
+/** What a run began with before the message that is said anew stays, on the new branch too. */
+function saidBefore(state: ThreadState, { replaces, instead }: Start, newId: NewId): Message[] {
+  const ids = state.runs.get(replaces ?? '')?.messageIds ?? []
+  const all = ids.map((id) => state.messages.get(id)!.message)
+  const last = all.findLastIndex(({ role }) => role === 'user')
+  const at = instead === undefined ? last : ids.indexOf(instead)
+  return all.slice(0, Math.max(0, at)).map((message) => ({ ...message, id: newId('msg') }))
 }
 
 /** Takes a failed run up again where it failed. */

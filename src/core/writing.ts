@@ -1,3 +1,4 @@
+import { sha256 } from '../lib/canonical.ts'
 import type { Piece } from './agent.ts'
 import type { Bench } from './effects.ts'
 import { draft, type Usage } from './entries.ts'
@@ -34,6 +35,7 @@ export class Writing {
   #size = 0
   readonly #inputs = new Map<string, number>()
   readonly #halves = new Map<string, string>()
+  readonly #ids = new Map<string, string>()
 
   /** Shown to nobody. */
   readonly #hidden: boolean
@@ -62,7 +64,8 @@ export class Writing {
         this.#say(event.type, this.#whole('', event.text))
         break
       case 'input': {
-        const { callId, name } = event
+        const { name } = event
+        const callId = this.#idOf(event.callId)
         const text = this.#whole(callId, event.text)
         if (text === '') return
         this.#grow(text.length)
@@ -71,7 +74,8 @@ export class Writing {
         break
       }
       case 'call': {
-        const { callId, name, meta } = event
+        const { name, meta } = event
+        const callId = this.#idOf(event.callId)
         const input = event.input.toWellFormed()
         if (!this.#inputs.has(callId)) this.#grow(input.length)
         this.#growInput(callId, input.length)
@@ -80,7 +84,7 @@ export class Writing {
         break
       }
       case 'usage':
-        this.usage = event.usage
+        this.usage = counted(event.usage)
         break
       case 'meta':
         this.#ofMessage = { ...this.#ofMessage, ...event.meta }
@@ -143,6 +147,14 @@ export class Writing {
     return all.slice(0, all.length - half.length).toWellFormed()
   }
 
+  /** What clients could not send back, or providers leave out, is given an id. */
+  #idOf(callId: string): string {
+    if (typeof callId === 'string' && callId !== '' && callId.length <= longestId) return callId
+    const known = this.#ids.get(callId) ?? `call_${sha256(`${this.#messageId}/${this.#ids.size}`)}`
+    this.#ids.set(callId, known)
+    return known
+  }
+
   #grow(by: number): void {
     this.#size += by
     if (this.#size > this.#sizes.message) throw new RuntimeError('answer_too_large')
@@ -154,6 +166,15 @@ export class Writing {
     const told = `The model wrote more than ${this.#sizes.input} characters as the input of one call.`
     throw new RuntimeError('answer_too_large', told)
   }
+}
+
+/** Characters of an id that clients send back. */
+const longestId = 200
+
+/** Numbers of tokens, where a provider says such. */
+function counted(usage: Usage): Usage {
+  const fair = ([, count]: [string, unknown]) => Number.isFinite(count) && (count as number) >= 0
+  return Object.fromEntries(Object.entries(usage ?? {}).filter(fair)) as Usage
 }
 
 const isMute = (part: Part): boolean => 'text' in part && part.text === ''

@@ -74,13 +74,17 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const meant = meantBy(input)
     if (decisions.length === 0 && isSettled(state, meant.ask)) runtime.answers.late(caller, meant)
     const says = news.said.length > 0 || news.again !== undefined
-    if (says && decisions.every(({ askId }) => isCall(state, askId))) return await say(one, news)
+    const inLine = busyWish(input) === 'queue' && decisions.length > 0
+    if (says && !inLine && decisions.every(({ askId }) => isCall(state, askId)))
+      return await say(one, news)
     if (!thread && meant.ask !== undefined) throw forged(meant.ask)
     if (!thread) return one.reply.once(emptyRun(to))
     // What was refused stays in the client's list, and comes along with its answers.
     const saysNew = () => says && news.said.some(({ id }) => !state.refused.has(id))
     const seq = state.seq
     if (decisions.length > 0) {
+      // Before anything counts: what is refused changes nothing.
+      if (saysNew()) await runtime.admits(caller, input.threadId, { messages: news.said, agent })
       const options = optionsFrom(input, news, one.request)
       const more = { request: input.runId, ...stateFrom(input, state, agent), options }
       const done = await runtime.answer(caller, input.threadId, { decisions, ...more })
@@ -109,7 +113,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const state = thread?.state ?? emptyState('')
     const { replaces = news.again } = news
     const { thread: written, ...begun } = await runtime.start(caller, input.threadId, {
-      messages: news.again === undefined ? news.said : saidBefore(state, news.again, runtime),
+      messages: news.again === undefined ? news.said : saidLast(state, news.again, runtime),
       imported: news.imported,
       results: resultsOf(news),
       agent,
@@ -117,9 +121,13 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
       options: optionsFrom(input, news, one.request),
       request: input.runId,
       ...(replaces !== undefined && { replaces }),
+      ...(news.instead !== undefined && { instead: news.instead }),
       ...stateFrom(input, state, agent),
     })
-    if (!begun.fresh) return join(one, written)
+    // In line behind what waits for an answer: that is what there is to tell.
+    const ahead = written.state.runs.get(written.state.active ?? '')
+    if (!begun.fresh || (ahead?.status === 'waiting' && ahead.runId !== begun.runId))
+      return join(one, written)
     const telling = new Telling(to, written, begun.runId)
     const { firstSeq } = written.state.runs.get(begun.runId)!
     const next = written.state.active === begun.runId && replaces === undefined
@@ -265,10 +273,9 @@ const resultsOf = ({ results }: Reconciled) =>
     messageId: message.id,
   }))
 
-function saidBefore(state: ThreadState, runId: string, { newId }: Runtime): Message[] {
-  const ids = state.runs.get(runId)?.messageIds ?? []
-  return ids.flatMap((id) => {
-    const message = state.messages.get(id)?.message
-    return message?.role === 'user' ? [{ ...message, id: newId('msg') }] : []
-  })
+/** What was said last in a run, to be said again. */
+function saidLast(state: ThreadState, runId: string, { newId }: Runtime): Message[] {
+  const all = (state.runs.get(runId)?.messageIds ?? []).map((id) => state.messages.get(id)!.message)
+  const last = all.findLast(({ role }) => role === 'user')
+  return last ? [{ ...last, id: newId('msg') }] : []
 }

@@ -38,7 +38,10 @@ export async function* suggestion(
       const skipped = custom('handrail:skipped', { what: 'suggestions', why: error.message })
       yield [skipped, event('RUN_FINISHED', { threadId, runId })]
     } else
-      yield [event('RUN_ERROR', { message: 'There are no suggestions now.', code: 'agent_failed' })]
+      yield [
+        ...(speaks ? endOf('text', messageId) : []),
+        event('RUN_ERROR', { message: 'There are no suggestions now.', code: 'agent_failed' }),
+      ]
   }
 }
 

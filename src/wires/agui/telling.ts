@@ -240,7 +240,7 @@ export class Telling {
       const stepName = String(said.name)
       return this.#steps.delete(stepName) ? [event('STEP_FINISHED', { stepName })] : []
     }
-    if (name === 'activity') {
+    if (name === 'activity' && this.#thread.state.activities.has(String(said.id))) {
       const { id: messageId, type: activityType, content } = said
       return [event('ACTIVITY_SNAPSHOT', { messageId, activityType, content, replace: true })]
     }

@@ -90,8 +90,8 @@ function workflowJson(state: ThreadState, run: Run): { agents?: object; output?:
 
 export function userMessage(state: ThreadState, run: Run): string {
   const said = run.messageIds.map((id) => state.messages.get(id)?.message)
-  const first = said.find((message) => message?.role === 'user')
-  return first ? textOf(first) : ''
+  const last = said.findLast((message) => message?.role === 'user')
+  return last ? textOf(last) : ''
 }
 
 export function approvalJson({ ask }: Pick<AskRecord, 'ask'>) {

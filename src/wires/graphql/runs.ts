@@ -97,8 +97,11 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const from = { seq: state.seq, shared: state.states.get(agent) }
     const options = optionsFrom(data, one.properties, news.instructions, one.request)
     const more = { ...stateFrom(data, state, agent), options }
-    const done = await runtime.answer(caller, threadId, { decisions, ...more })
     news.said = news.said.filter(({ id }) => !state.refused.has(id))
+    const rules = rulesOf(data)
+    const saying = { messages: news.said, agent, ...(rules && { rules }) }
+    if (news.said.length > 0) await runtime.admits(caller, threadId, saying)
+    const done = await runtime.answer(caller, threadId, { decisions, ...more })
     if (news.said.length > 0) return await say(one, news, to, 'queue')
     const runId = state.active
     const goesOn = done.settled.size > 0 && runId !== null

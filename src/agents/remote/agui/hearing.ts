@@ -149,7 +149,7 @@ export class Hearing {
   }
 
   *#activity(id: string, activity: string, content: unknown): Generator<AgentEvent> {
-    if (typeof content !== 'object' || content === null) return
+    if (typeof content !== 'object' || content === null || Array.isArray(content)) return
     this.#activities.set(id, content)
     const own = `act_${sha256(`${this.#place}/${id}`).slice(0, 24)}`
     yield* this.scribe.keep({ type: 'activity', id: own, activity, content })
