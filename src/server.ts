@@ -29,9 +29,10 @@ export function createServer(options: ServerOptions): {
     ...options.routes.map((one) => ({ one, guard: true })),
   ]
   /** What may be told of an error; what may not is in the log. */
-  const told = (error: unknown, path: string): RuntimeError => {
+  const told = (error: unknown, path: string, request: Request): RuntimeError => {
     const known = toRuntimeError(error)
-    if (known.code === 'internal' || known.code === 'thread_damaged') {
+    const left = known.code === 'internal' && request.signal.aborted // in the middle of its body, mostly
+    if (!left && (known.code === 'internal' || known.code === 'thread_damaged')) {
       options.log.error({ err: known.cause ?? known, path }, 'request failed')
     }
     return known
@@ -59,7 +60,7 @@ export function createServer(options: ServerOptions): {
         if (request.method === 'HEAD' || request.signal.aborted) await response.body?.cancel()
         return response
       } catch (error) {
-        return (one.fail ?? errorResponse)(told(error, c.req.path), request)
+        return (one.fail ?? errorResponse)(told(error, c.req.path, request), request)
       }
     })
   }
@@ -76,7 +77,7 @@ export function createServer(options: ServerOptions): {
     })
   }
   app.notFound(() => errorResponse(new RuntimeError('not_found')))
-  app.onError((error, c) => errorResponse(told(error, c.req.path)))
+  app.onError((error, c) => errorResponse(told(error, c.req.path, c.req.raw)))
   return {
     fetch: async (request) => {
       try {

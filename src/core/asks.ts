@@ -9,6 +9,7 @@ import { asFolded } from './ending.ts'
 import { type Actor, type Answer, type Ask, type Body, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { grantDrafts, type Remember, samePeople, scopeOf } from './grants.ts'
+import { refuseOdd } from './odd-answers.ts'
 import { callDigest, type Verdict } from './policy.ts'
 import type { AskRecord, Run, ThreadState } from './state.ts'
 import type { Expectation } from './store.ts'
@@ -63,6 +64,8 @@ export interface Named {
   value: string
   /** The new limit of a budget, where it does not stand in the value. */
   limit?: string
+  /** Where its fields stand, if that is not the value. */
+  all?: string
 }
 
 /** Decisions that belong together: all of them are written, or none. */
@@ -206,6 +209,7 @@ function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: 
   const { ask } = record
   const { askId } = ask
   if (said.digest !== undefined && said.digest !== ask.digest) throw new RuntimeError('ask_differs')
+  refuseOdd(ask, said, named)
   const more = {
     ...(said.reason !== undefined && { reason: said.reason }),
     ...(said.messageId !== undefined && { messageId: said.messageId }),
@@ -214,7 +218,13 @@ function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: 
   if (ask.kind === 'in_doubt') {
     const outcome = said.outcome ?? (said.approved ? 'did_not' : 'skip')
     if (outcome === 'check' && !ask.checks)
-      throw new RuntimeError('invalid_request', 'This tool has no way to look whether it happened.')
+      throw new RuntimeError(
+        'invalid_request',
+        'This tool has no way to look whether it happened.',
+        {
+          field: `${named.all ?? named.value}.outcome`,
+        },
+      )
     return { askId, state: 'answered', outcome, value: said.value, ...more }
   }
   if (ask.kind === 'budget') {

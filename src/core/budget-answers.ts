@@ -22,11 +22,15 @@ export function budgetFrom(
 ): Body<'governor.set'> {
   const { option, newLimit, newStatus, newTokenLimit, newMoneyLimit } = said
   const field = named.limit ?? `${named.value}.newLimit`
-  const beside = (name: string) => field.replace(/\w+$/, name)
+  const own = field.endsWith('newLimit')
+  const beside = (name: string) => field.replace(/\w+$/, own ? name : (settings[name] ?? name))
   const limits = [newLimit, newStatus, newTokenLimit, newMoneyLimit]
   const silent = limits.every((one) => one === undefined)
   if (silent && option === undefined && said.approved === undefined)
-    throw refused(field, 'is missing. Send newLimit, newStatus, an option, or stop.')
+    throw refused(
+      field,
+      `is missing. Send ${own ? 'newLimit, newStatus, an option, or stop' : 'a limit, or reset: true'}.`,
+    )
   const input = (ask.input ?? {}) as AskedBudget
   const offered = input.options?.some((one) => one.option === option)
   if (option !== undefined && !offered)
@@ -40,13 +44,20 @@ export function budgetFrom(
   const tokens = newTokenLimit === undefined ? governor.tokens.limit : newTokenLimit
   const money = newMoneyLimit === undefined ? governor.money.limit : newMoneyLimit
   if (on && limit === 0)
-    throw refused(field, '0 would ask again at once. Send 1 or more, newStatus false, or stop.')
+    throw refused(
+      field,
+      `0 would ask again at once. Send 1 or more, or ${beside('newStatus').replace(/^.*\./, '')} false.`,
+    )
   const short = (most: number | null, needs: number | undefined) =>
     on && most !== null && most < Math.max(needs ?? 0, Number.MIN_VALUE)
-  if (short(tokens, input.tokens?.needs))
-    throw refused(beside('newTokenLimit'), `the call may use ${input.tokens?.needs} tokens.`)
-  if (short(money, input.money?.needs))
-    throw refused(beside('newMoneyLimit'), `the call may cost ${input.money?.needs}.`)
+  const needs = {
+    tokens: input.needs?.tokens ?? input.tokens?.needs,
+    money: input.needs?.money ?? input.money?.needs,
+  }
+  if (short(tokens, needs.tokens))
+    throw refused(beside('newTokenLimit'), `the call may use ${needs.tokens} tokens.`)
+  if (short(money, needs.money))
+    throw refused(beside('newMoneyLimit'), `the call may cost ${needs.money}.`)
   return {
     resetCounter: true,
     ...(newLimit !== undefined && { actionLimit: newLimit }),
@@ -58,8 +69,15 @@ export function budgetFrom(
   }
 }
 
+/** What the same are called where a budget is set. */
+const settings: Record<string, string> = {
+  ...{ newStatus: 'isHitlEnabled', newTokenLimit: 'tokenLimit', newMoneyLimit: 'moneyLimit' },
+}
+
 interface AskedBudget {
   options?: { option: string }[]
+  needs?: { tokens?: number; money?: number }
+  /** Of questions that are older than `needs`. */
   tokens?: { needs?: number }
   money?: { needs?: number }
 }

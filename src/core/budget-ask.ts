@@ -42,7 +42,14 @@ export function budgetAsk(
     ...(tokens.limit !== null && { tokens: { ...tokens, needs: need.tokens } }),
     ...(money.limit !== null && { money: { ...money, needs: need.money } }),
   }
-  const about = { actionLimit, isHitlEnabled, actionsUsed: actionCounter, total, spent }
+  const about = {
+    actionLimit,
+    isHitlEnabled,
+    actionsUsed: actionCounter,
+    total,
+    spent,
+    needs: need,
+  }
   return {
     askId: newId('ask'),
     kind: 'budget',

@@ -50,11 +50,20 @@ export const saysNothing = { path: ['approved'], message: 'is missing. Send true
 /** The request's words as a decision on this ask. */
 export function decisionOn({ askId, kind }: Ask, said: Said): Answering['decisions'][number] {
   refuseBudget(kind, said)
+  if (said.result !== undefined && kind !== 'in_doubt')
+    throw wrong('result', 'is for effects in doubt.')
+  if (said.result !== undefined && said.answer !== undefined)
+    throw wrong('answer', 'leave it out beside a result.')
   const { edited_input: input, answer, result, ...rest } = said
   return {
     askId,
     decision: { ...rest, input, value: answer ?? result },
-    named: { input: 'body.edited_input', value: 'body.answer', limit: 'body.newLimit' },
+    named: {
+      input: 'body.edited_input',
+      value: 'body.answer',
+      limit: 'body.newLimit',
+      all: 'body',
+    },
   }
 }
 
@@ -62,8 +71,12 @@ export function decisionOn({ askId, kind }: Ask, said: Said): Answering['decisio
 function refuseBudget(kind: Ask['kind'], said: Said): void {
   const field = budgetFields.find((one) => said[one] !== undefined)
   if (kind === 'budget' || field === undefined) return
-  const problem = `body.${field}: this question is not about a budget.`
-  throw new RuntimeError('invalid_request', problem, { field: `body.${field}` })
+  throw wrong(field, 'this question is not about a budget.')
+}
+
+function wrong(name: string, problem: string): RuntimeError {
+  const field = `body.${name}`
+  return new RuntimeError('invalid_request', `${field}: ${problem}`, { field })
 }
 
 /** What was decided, by whom. */

@@ -112,6 +112,13 @@ test('what a decision says is checked, and what was changed runs as it was chang
     'body.edited_input.amount',
   )
   expect(await bad({ approved: true, typo: 1 })).toBe('body.typo')
+  // What does not go together is nobody's to interpret.
+  expect(await bad({ approved: false, answer: 'it is done' })).toBe('body.approved')
+  expect(await bad({ approved: true, answer: 'it is done' })).toBe('body.approved')
+  expect(await bad({ approved: false, result: 'it is done' })).toBe('body.result')
+  expect(await bad({ approved: true, result: 'it is done' })).toBe('body.result')
+  expect(await bad({ outcome: 'did_not' })).toBe('body.outcome')
+  expect(await bad({ approved: true, outcome: 'skip' })).toBe('body.outcome')
   await decide('carl', ask, { approved: true, edited_input: { to: 'bob', amount: 1 } })
   await stream.rest()
   expect(box.sent).toEqual([{ to: 'bob', amount: 1 }])

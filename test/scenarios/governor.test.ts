@@ -471,3 +471,18 @@ describe('an agent elsewhere', () => {
     })
   })
 })
+
+test('an answer that says two things, or gives less than the call needs, is refused and the question stays', async () => {
+  const server = await story(steps, on(1))
+  const { answer, stream } = await spent(server)
+  const bad = async (said: object) => (await problem(await answer(said))).field
+  expect(await bad({ newTokenLimit: 1 })).toBe('body.newTokenLimit')
+  expect(await bad({ option: 'unlimited', newStatus: true })).toBe('body.newStatus')
+  expect(await bad({ option: 'more', newStatus: false })).toBe('body.newStatus')
+  expect(await bad({ approved: false, newLimit: 5 })).toBe('body.newLimit')
+  expect(await bad({ option: 'stop', newLimit: 5 })).toBe('body.newLimit')
+  expect(await bad({ approved: true, stop: true })).toBe('body.approved')
+  expect(await bad({ approved: true, edited_input: { newLimit: 5 } })).toBe('body.edited_input')
+  await answer({ newLimit: 5 })
+  expect(status(await stream.rest())).toBe('COMPLETED')
+})

@@ -4,7 +4,7 @@ import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { gate } from '../support/gate.ts'
 import { serve } from '../support/serve.ts'
 import { temporaryDirectory } from '../support/server.ts'
-import { find, names, seedFrames, tools } from '../support/tools.ts'
+import { find, names, problem, seedFrames, tools } from '../support/tools.ts'
 import { warpClock } from '../support/warp-clock.ts'
 
 const steps = [[call('1', 'look', { at: 'sea' })], [text('Blue.')]]
@@ -100,6 +100,14 @@ test('a tool that the stopping server broke off is in doubt: a person is asked (
   expect(ask).toMatchObject({ kind: 'in_doubt', tool_name: 'look' })
   expect(runs()).toBe(1)
   const { approval_id } = ask
+  const bad = async (said: object) =>
+    (await problem(await server.approve('c', id, { approval_id, ...said }))).field
+  expect(await bad({ approved: true, edited_input: { at: 'lake' } })).toBe('body.edited_input')
+  expect(await bad({ approved: true, remember: true })).toBe('body.remember')
+  expect(await bad({ approved: false, outcome: 'did_not' })).toBe('body.approved')
+  expect(await bad({ outcome: 'skip', result: 'it was blue' })).toBe('body.result')
+  expect(await bad({ answer: 'it was blue' })).toBe('body.outcome')
+  expect(await bad({ outcome: 'check' })).toBe('body.outcome')
   await server.approve('c', id, { approval_id, outcome: 'happened', result: 'it was blue' })
   const frames = await joined.rest()
   expect(find(frames, 'tool_result').tool_output).toBe('it was blue')

@@ -227,3 +227,19 @@ describe('the workflow wire', () => {
     expect(agents[2]!.tools).toEqual(['crm_account'])
   })
 })
+
+test('the same key again is the same run, also where no session was named', async () => {
+  const server = await serve()
+  const ask = async (user_message = 'Analyse it') =>
+    await fetch(`${server.url}/agent-orchestrator`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': 'k' },
+      body: JSON.stringify({ account_id: 'ACC-002', user_message }),
+    })
+  const [one, two] = [await ask(), await ask()]
+  const named = (response: Response) =>
+    ['x-session-id', 'x-run-id'].map((name) => response.headers.get(name))
+  expect(named(two)).toEqual(named(one))
+  expect((await ask('Something else')).status).toBe(422)
+  for (const response of [one, two]) await response.body?.cancel()
+})

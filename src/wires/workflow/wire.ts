@@ -5,6 +5,7 @@ import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
 import type { ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
+import { digestOf } from '../../lib/canonical.ts'
 import { decided, decisionOn, keyOf } from '../approve.ts'
 import { headerOptions, json, type Route, route } from '../http.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
@@ -20,6 +21,11 @@ export interface WorkflowWireOptions {
   /** Milliseconds for which a session is kept at hand. */
   sessionTtl: number
   log: Log
+}
+
+/** Who sends the same key again means the same session, also when it was not named. */
+function sessionFor({ tenant, user }: Caller, { key }: StartRequest): string | undefined {
+  return key && `session_${digestOf([tenant, user, key.key]).slice(0, 30)}`
 }
 
 /** The orchestrator's API: runs as its events, decisions, and how sessions stand. */
@@ -43,7 +49,7 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
     start: StartRequest,
     forwarded: Record<string, unknown>,
   ): Promise<Response> {
-    const session_id = sessionId ?? runtime.newId('session')
+    const session_id = sessionId ?? sessionFor(caller, start) ?? runtime.newId('session')
     const { options: brought } = headerOptions(request)
     const more = { ...start, options: { ...brought, forwarded: { ...forwarded, session_id } } }
     const { thread, runId } = await runtime.start(caller, session_id, more)

@@ -72,7 +72,7 @@ describe('what a page sends along', () => {
     const page = openPage(server.url, { agent: 'default' })
     const deep = (levels: number) => ({
       agentStates: [
-        { agentName: 'default', state: '{"a":'.repeat(levels) + '1' + '}'.repeat(levels) },
+        { agentName: 'default', state: `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}` },
       ],
     })
     for (const levels of [100, 20_000]) {
