@@ -2,15 +2,12 @@ import { z } from 'zod'
 import type { AgentEvent, Piece } from './agent.ts'
 import { bodies, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import { callsOf } from './messages.ts'
+import { callsOf, longestId } from './messages.ts'
 
 const word = z.string().min(1)
 const step = z.object({ name: word, done: z.boolean() })
 const activity = z.object({ id: word, activity: word, content: z.record(z.string(), z.unknown()) })
 const kinds: ReadonlySet<unknown> = new Set<Piece['kind']>(['text', 'reasoning', 'input', 'output'])
-
-/** Characters of an id that clients send back. */
-const longestId = 200
 
 /** A piece as it must be; there are many, so it is looked at by hand. */
 export function checkPiece({ kind, id, text }: Piece): void {

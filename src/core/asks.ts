@@ -217,14 +217,11 @@ function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: 
   if (said.stop) return { askId, state: 'rejected', stop: true, ...more }
   if (ask.kind === 'in_doubt') {
     const outcome = said.outcome ?? (said.approved ? 'did_not' : 'skip')
-    if (outcome === 'check' && !ask.checks)
-      throw new RuntimeError(
-        'invalid_request',
-        'This tool has no way to look whether it happened.',
-        {
-          field: `${named.all ?? named.value}.outcome`,
-        },
-      )
+    if (outcome === 'check' && !ask.checks) {
+      const field = `${named.all ?? named.value}.outcome`
+      const problem = `${field}: this tool has no way to look whether it happened.`
+      throw new RuntimeError('invalid_request', problem, { field })
+    }
     return { askId, state: 'answered', outcome, value: said.value, ...more }
   }
   if (ask.kind === 'budget') {

@@ -18,12 +18,14 @@ export function branch(state: ThreadState, runId: string | null = state.head): R
 
 /** Messages of the branch, in the order they were said. */
 export function messagesOf(state: ThreadState, runId: string | null = state.head): Message[] {
+  return branch(state, runId).flatMap((run) => saidIn(state, run))
+}
+
+function saidIn(state: ThreadState, run: Run): Message[] {
   const messages: Message[] = []
-  for (const run of branch(state, runId)) {
-    for (const id of run.messageIds) {
-      const said = state.messages.get(id)
-      if (said && said.for !== 'client' && said.path === undefined) messages.push(said.message)
-    }
+  for (const id of run.messageIds) {
+    const said = state.messages.get(id)
+    if (said && said.for !== 'client' && said.path === undefined) messages.push(said.message)
   }
   return messages
 }
@@ -35,9 +37,8 @@ export function messagesOf(state: ThreadState, runId: string | null = state.head
  */
 export function historyFor(state: ThreadState, run: Run): Message[] {
   const before = branch(state, parentOf(state, run))
-  const begun = before.flatMap((one) => beginnings(state, one))
-  if (run.parentRunId !== undefined) return [...messagesOf(state, run.runId), ...begun]
-  return [...messagesOf(state, parentOf(state, run)), ...begun, ...messagesOf(state, run.runId)]
+  const messages = before.flatMap((one) => [...saidIn(state, one), ...beginnings(state, one)])
+  return [...messages, ...saidIn(state, run)]
 }
 
 /** What is known by now of calls that outlasted their run. */

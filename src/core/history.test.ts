@@ -47,6 +47,21 @@ describe('validHistory', () => {
     )
   })
 
+  test('every leg of a run goes on from what the run said last: effects are known by it', () => {
+    fc.assert(
+      fc.property(anyJournal, (entries) => {
+        const state = fold('t', entries)
+        for (const run of state.runs.values()) {
+          const said = run.messageIds
+            .map((id) => state.messages.get(id)!)
+            .filter(({ for: whom, path }) => whom !== 'client' && path === undefined)
+          if (said.length > 0) expect(historyFor(state, run).at(-1)).toBe(said.at(-1)!.message)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
   test('changes nothing that is valid already', () => {
     fc.assert(
       fc.property(anyMessages, (messages) => {

@@ -59,7 +59,8 @@ export function inbox(setup: Setup) {
     ): Promise<{ record: AskRecord; mine: boolean }> {
       const { askId } = said
       const { thread } = await find(caller, askId)
-      // Keys are of one person: what another one has used on this thread is not ours to know, and no header has a line break.
+      // Keys are of one person: what another one has used on this thread is not ours to know. No key
+      // that comes by a header has a line break.
       const own = key && { ...key, key: `${caller.user}\n${key.key}` }
       const settled = await settle(caller, thread, { decisions: [said], ...(own && { key: own }) })
       const again = own && thread.state.keys.get(own.key)?.ref === `ask:${askId}`

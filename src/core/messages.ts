@@ -25,6 +25,9 @@ export const partSchema = z.discriminatedUnion('type', [
   }),
 ])
 
+/** Characters of an id that clients send back. */
+export const longestId = 200
+
 export const messageSchema = z.object({
   id: z.string(),
   role: z.enum(['user', 'assistant', 'tool', 'system']),

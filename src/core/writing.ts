@@ -4,7 +4,7 @@ import type { Bench } from './effects.ts'
 import { draft, type Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import type { Leg } from './leg.ts'
-import type { Message, Part } from './messages.ts'
+import { longestId, type Message, type Part } from './messages.ts'
 import type { ModelEvent } from './model.ts'
 
 /** Characters that the input of one call, and a whole message, may have. */
@@ -167,9 +167,6 @@ export class Writing {
     throw new RuntimeError('answer_too_large', told)
   }
 }
-
-/** Characters of an id that clients send back. */
-const longestId = 200
 
 /** Numbers of tokens, where a provider says such. */
 function counted(usage: Usage): Usage {
