@@ -4,7 +4,7 @@ import { type Actor, type Answer, type Ask, type Draft, draft } from './entries.
 import { RuntimeError } from './errors.ts'
 import { callDigest, schemaDigest, type Verdict } from './policy.ts'
 import type { Grant, ThreadState } from './state.ts'
-import type { Thread } from './thread.ts'
+import { decide, type Thread } from './thread.ts'
 import type { Tool } from './tool.ts'
 
 /** How long a decision holds for further calls: for the chat (`true`), for some minutes, or not at all. */
@@ -83,6 +83,10 @@ const people = (audience: Audience = []) => canonical([...new Set(audience)].sor
 
 /** Takes a grant back. When it resolves, nothing begins by it any more, on any server. */
 export async function revoke(thread: Thread, grantId: string, actor: Actor): Promise<void> {
-  if (!thread.state.grants.has(grantId)) throw new RuntimeError('grant_not_found')
-  await thread.commit([draft('grant.revoked', { grantId })], { guard: {}, actor })
+  await decide(thread, () => {
+    if (!thread.state.grants.has(grantId)) throw new RuntimeError('grant_not_found')
+    const guard = { expect: [{ fact: `grant:${grantId}`, is: 'given' }] }
+    const drafts = [draft('grant.revoked', { grantId })]
+    return { drafts, writing: { guard, actor }, result: undefined }
+  })
 }

@@ -155,3 +155,12 @@ describe.for(clients)('$name', ({ open }) => {
     expect(box.sent).toEqual([])
   })
 })
+
+test('whoever answers without having the chat is given it first', async () => {
+  const { post, ids } = await waiting()
+  const { events } = await post(run, runBody('t', [], { resume: [yes(ids[0]!)] }))
+  expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['RUN_STARTED', 'MESSAGES_SNAPSHOT'])
+  const [, snapshot] = events as { messages?: { role: string }[] }[]
+  expect(snapshot!.messages?.map(({ role }) => role).slice(0, 2)).toEqual(['user', 'assistant'])
+  expect(ending({ events }).type).toBe('RUN_FINISHED')
+})

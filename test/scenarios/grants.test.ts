@@ -226,6 +226,17 @@ describe('a grant is taken back', () => {
     expect(actor).toMatchObject({ type: 'user', id: 'local' })
   })
 
+  test('once, by whoever comes first', async () => {
+    const server = await paying()
+    await approved(server, { remember: 'chat' })
+    const [{ id }] = await grantsOf(server)
+    const take = () => server.request('DELETE', `/threads/c/grants/${id}`)
+    const statuses = (await Promise.all([take(), take(), take()])).map(({ status }) => status)
+    expect(statuses.sort()).toEqual([204, 404, 404])
+    const kinds = (await server.journal('c')).map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind === 'grant.revoked')).toHaveLength(1)
+  })
+
   test('while calls wait for their turn: what has not begun does not begin by it', async () => {
     let began = 0
     const held = gate()

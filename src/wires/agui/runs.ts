@@ -82,6 +82,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     // What was refused stays in the client's list, and comes along with its answers.
     const saysNew = () => says && news.said.some(({ id }) => !state.refused.has(id))
     const seq = state.seq
+    const current = isUpToDate(state, input, to)
     if (decisions.length > 0) {
       // Before anything counts: what is refused changes nothing.
       if (saysNew()) await runtime.admits(caller, input.threadId, { messages: news.said, agent })
@@ -92,17 +93,21 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
       settled.push(...late.map(({ askId }) => state.asks.get(askId)!))
       if (done.settled.size === 0) refuseLate(settled)
       else if (saysNew()) return await say(one, news, 'queue')
-      else if (settled.length === 0) return goOn(one, thread, seq)
+      else if (settled.length === 0) return goOn(one, thread, current ? seq : undefined)
     }
     return join(one, thread, settled)
   }
 
-  /** The leg that the answers begin; where others are still open, those are shown. */
-  function goOn(one: Asked, thread: Thread, seq: number): Response {
+  /**
+   * The leg that the answers begin; where others are still open, those are shown. Without `seq`, whoever answers
+   * is first given the list as it is.
+   */
+  function goOn(one: Asked, thread: Thread, seq: number | undefined): Response {
     const { state } = thread
     const runId = state.active ?? state.head ?? ''
     const run = state.runs.get(runId)
-    if (run?.status === 'waiting' || waitsInside(state, run)) return join(one, thread)
+    const waits = run?.status === 'waiting' || waitsInside(state, run)
+    if (waits || seq === undefined) return join(one, thread)
     const telling = new Telling(one.to, thread, runId)
     return one.reply.tell(thread, cursorAt(seq), telling, telling.begin())
   }

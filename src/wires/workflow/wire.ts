@@ -130,9 +130,10 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
           return json({ success: true })
         } catch (error) {
           runtime.answers.refused(caller, { ask: approval_id }, error)
-          const { code, message, status, data } = toRuntimeError(error)
+          const { code, message, status, field, data } = toRuntimeError(error)
           if (status >= 500) throw error
-          return json({ success: false, error: { code, message, ...data } }, status)
+          const more = { ...(field !== undefined && { field }), ...data }
+          return json({ success: false, error: { code, message, ...more } }, status)
         }
       },
     })
