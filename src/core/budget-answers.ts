@@ -22,14 +22,18 @@ export function budgetFrom(
 ): Body<'governor.set'> {
   const { option, newLimit, newStatus, newTokenLimit, newMoneyLimit } = said
   const field = named.limit ?? `${named.value}.newLimit`
-  const own = field.endsWith('newLimit')
-  const beside = (name: string) => field.replace(/\w+$/, own ? name : (settings[name] ?? name))
+  const asked = field.endsWith('newLimit')
+  /** As the caller calls it: where a budget is set, not answered for, it has other names. */
+  const wordFor = (name: string) => (asked ? name : (settings[name] ?? name))
+  const beside = (name: string) => field.replace(/\w+$/, wordFor(name))
   const limits = [newLimit, newStatus, newTokenLimit, newMoneyLimit]
   const silent = limits.every((one) => one === undefined)
   if (silent && option === undefined && said.approved === undefined)
     throw refused(
       field,
-      `is missing. Send ${own ? 'newLimit, newStatus, an option, or stop' : 'a limit, or reset: true'}.`,
+      asked
+        ? 'is missing. Send newLimit, newStatus, an option, or stop.'
+        : 'is missing. Send a limit, or reset: true.',
     )
   const input = (ask.input ?? {}) as AskedBudget
   const offered = input.options?.some((one) => one.option === option)
@@ -46,7 +50,7 @@ export function budgetFrom(
   if (on && limit === 0)
     throw refused(
       field,
-      `0 would ask again at once. Send 1 or more, or ${beside('newStatus').replace(/^.*\./, '')} false.`,
+      `0 would ask again at once. Send 1 or more, or ${wordFor('newStatus')} false.`,
     )
   const short = (most: number | null, needs: number | undefined) =>
     on && most !== null && most < Math.max(needs ?? 0, Number.MIN_VALUE)
@@ -71,7 +75,9 @@ export function budgetFrom(
 
 /** What the same are called where a budget is set. */
 const settings: Record<string, string> = {
-  ...{ newStatus: 'isHitlEnabled', newTokenLimit: 'tokenLimit', newMoneyLimit: 'moneyLimit' },
+  newStatus: 'isHitlEnabled',
+  newTokenLimit: 'tokenLimit',
+  newMoneyLimit: 'moneyLimit',
 }
 
 interface AskedBudget {

@@ -102,6 +102,17 @@ test('a second answer is told the first, and the same request again is answered 
   expect(box.sent).toHaveLength(1)
 })
 
+test('an owner cannot take up the keys of those who decide, nor learn of them', async () => {
+  const { as, waiting, decide } = await office()
+  const { ask, run, stream } = await waiting()
+  const taken = { 'idempotency-key': 'carl k1' }
+  const wrong = { approval_id: ask, approved: true, edited_input: { to: 'ann', amount: 1 } }
+  await as('ann').request('POST', `/chats/c/interactions/${run}/approve`, wrong, taken)
+  await stream.rest()
+  const late = await decide('carl', ask, { approved: true }, { 'idempotency-key': 'k1' })
+  expect(await problem(late)).toMatchObject({ http: 400, code: 'ask_settled' })
+})
+
 test('what a decision says is checked, and what was changed runs as it was changed', async () => {
   const { waiting, decide, box, stream } = await started()
   const { ask } = waiting

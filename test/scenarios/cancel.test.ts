@@ -9,6 +9,21 @@ const send = (id: string) => call(id, 'send', { to: 'ann', amount: 5 })
 const look = (id: string, at: string) => call(id, 'look', { at })
 const ended = ['cancelled', 'interaction_complete']
 
+/** A run that was cancelled while a tool that does not listen is at work; the model then goes on with these. */
+async function cancelledInside(steps: readonly (readonly ReturnType<typeof text>[])[]) {
+  const inside = gate()
+  const deaf = { ...tools().look, run: () => inside.pass().then(() => 'at last') }
+  const clock = warpClock()
+  const model = scriptedModel([[look('1', 'sea')], ...steps])
+  const env = { HANDRAIL_LEASE_MS: '3600000' }
+  const server = await serve({ model, tools: [deaf], builtIns: false }, { clock, env })
+  const stream = await server.start('c', 'look')
+  await inside.reached
+  await server.cancel('c', stream.response.headers.get('x-interaction-id')!)
+  clock.advance(2_000)
+  return { server, model, inside, stream }
+}
+
 describe('cancel (seed 5.3)', () => {
   test('while streaming keeps the partial text and ends the stream', async () => {
     const model = scriptedModel([[text('Half of '), text('it'), 'wait'], [text('Yes?')]])
@@ -86,17 +101,7 @@ describe('cancel (seed 5.3)', () => {
   })
 
   test('ends the run though a tool does not listen; its late outcome is recorded, nothing else (I7)', async () => {
-    const box = tools()
-    const inside = gate()
-    const deaf = { ...box.look, run: () => inside.pass().then(() => 'at last') }
-    const clock = warpClock()
-    const model = scriptedModel([[look('1', 'sea')], [text('never')]])
-    const env = { HANDRAIL_LEASE_MS: '3600000' }
-    const server = await serve({ model, tools: [deaf], builtIns: false }, { clock, env })
-    const stream = await server.start('c', 'look')
-    await inside.reached
-    await server.cancel('c', stream.response.headers.get('x-interaction-id')!)
-    clock.advance(2_000)
+    const { server, model, inside, stream } = await cancelledInside([[text('never')]])
     expect(names(await stream.rest()).slice(-2)).toEqual(ended)
     const before = await server.journal('c')
     expect(before.at(-1)?.kind).toBe('run.cancelled')
@@ -110,17 +115,10 @@ describe('cancel (seed 5.3)', () => {
   })
 
   test('while a tool is under way leaves no doubt that it began: the next run is told what is known (I4)', async () => {
-    const box = tools()
-    const inside = gate()
-    const deaf = { ...box.look, run: () => inside.pass().then(() => 'at last') }
-    const clock = warpClock()
-    const model = scriptedModel([[look('1', 'sea')], [text('Hm.')], [text('Well.')]])
-    const env = { HANDRAIL_LEASE_MS: '3600000' }
-    const server = await serve({ model, tools: [deaf], builtIns: false }, { clock, env })
-    const stream = await server.start('c', 'look')
-    await inside.reached
-    await server.cancel('c', stream.response.headers.get('x-interaction-id')!)
-    clock.advance(2_000)
+    const { server, model, inside, stream } = await cancelledInside([
+      [text('Hm.')],
+      [text('Well.')],
+    ])
     await stream.rest()
     const told = (n: number) => said(model.requests[n]).find((line) => line.startsWith('tool: '))
     await (await server.start('c', 'and?')).rest()

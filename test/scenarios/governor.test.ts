@@ -483,6 +483,10 @@ test('an answer that says two things, or gives less than the call needs, is refu
   expect(await bad({ option: 'stop', newLimit: 5 })).toBe('body.newLimit')
   expect(await bad({ approved: true, stop: true })).toBe('body.approved')
   expect(await bad({ approved: true, edited_input: { newLimit: 5 } })).toBe('body.edited_input')
+  // Where a budget is set and not answered for, fields have the names of that address.
+  const set = async (body: object) => await problem(await put(server, body))
+  expect((await set({ tokenLimit: 1 })).field).toBe('body.tokenLimit')
+  expect((await set({ actionLimit: 0 })).message).toMatch(/isHitlEnabled false/)
   await answer({ newLimit: 5 })
   expect(status(await stream.rest())).toBe('COMPLETED')
 })

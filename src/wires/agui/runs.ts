@@ -82,8 +82,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     // What was refused stays in the client's list, and comes along with its answers.
     const saysNew = () => says && news.said.some(({ id }) => !state.refused.has(id))
     const seq = state.seq
-    const current = isUpToDate(state, input, to)
     if (decisions.length > 0) {
+      const current = isUpToDate(state, input, to)
       // Before anything counts: what is refused changes nothing.
       if (saysNew()) await runtime.admits(caller, input.threadId, { messages: news.said, agent })
       const options = optionsFrom(input, news, one.request)
