@@ -61,7 +61,9 @@ function evaluate(engine, scope, { code, shared }) {
   const thrown = (error) => {
     scope.manage(error)
     const text = told('error', error)
-    if (text === '') return full() ? { type: 'broken' } : { type: 'thrown', text: unshown }
+    // An engine without room for an error throws null.
+    if (full() && (text === '' || context.eq(error, context.null))) return { type: 'broken' }
+    if (text === '') return { type: 'thrown', text: unshown }
     const line = /code\.js:(\d+)/.exec(told('stack', error))
     return { type: 'thrown', text, line: line ? Number(line[1]) : undefined }
   }
