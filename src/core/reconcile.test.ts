@@ -14,11 +14,11 @@ const assistant = (id: string, calls: string[] = []): Message => ({
     ...calls.map((callId) => ({ type: 'call' as const, callId, name: 'paint', input: '{}' })),
   ],
 })
-const result = (callId: string, id = `r-${callId}`): Message => ({
+const result = (callId: string, id = `r-${callId}`, text = 'done'): Message => ({
   id,
   role: 'tool',
   callId,
-  parts: [{ type: 'text', text: 'done' }],
+  parts: [{ type: 'text', text }],
 })
 
 /** A turn of a conversation: what the user says, what is answered, and which calls stay open. */
@@ -118,8 +118,25 @@ describe('a list of a client', () => {
         const found = reconcile(state, { messages, ...again })
         expect(found.results.map(({ message }) => message.id)).toEqual(results.map(({ id }) => id))
         expect(found.forged).toEqual(['never-made'])
+        expect(found.contradicts).toBeUndefined()
         expect(found.said).toEqual([])
         expect(found.again).toBeUndefined()
+      }),
+    )
+  })
+
+  test('cannot say two things under one id, or of one open call', () => {
+    fc.assert(
+      fc.property(turns, fc.boolean(), (all, sameId) => {
+        const { state, list } = threadOf(all)
+        const open = [...state.asks.keys()].map((askId) => askId.slice('ask-'.length))
+        const no = (callId: string) => result(callId, `${sameId ? 'r' : 'no'}-${callId}`, 'no')
+        const results = open.flatMap((callId) => [result(callId), no(callId)])
+        const unlike = reconcile(state, { messages: [...list, ...results], ...again })
+        expect(unlike.contradicts?.callId).toBe(open[0])
+        const said = [userText('n', 'yes'), userText('n', 'no')]
+        const found = reconcile(state, { messages: [...list, ...said], ...again })
+        expect(found.contradicts).toBe(said[1])
       }),
     )
   })

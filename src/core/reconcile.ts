@@ -1,3 +1,4 @@
+import { digestOf } from '../lib/canonical.ts'
 import { pendingAsks } from './branch.ts'
 import { type Message, textOf } from './messages.ts'
 import { ended, type ThreadState } from './state.ts'
@@ -29,6 +30,8 @@ export interface Reconciled {
   instructions: string[]
   /** Results of calls that nobody made here. */
   forged: string[]
+  /** Says something else than an earlier message of its id, or result of its call. */
+  contradicts?: Message
 }
 
 /**
@@ -37,15 +40,18 @@ export interface Reconciled {
  */
 export function reconcile(state: ThreadState, list: ClientList): Reconciled {
   const instructions = list.messages.filter(({ role }) => role === 'system').map(textOf)
-  const messages = unique(list.messages.filter(({ role }) => role !== 'system'))
+  const all = list.messages.filter(({ role }) => role !== 'system')
+  const messages = unique(all)
+  const open = openCalls(state)
+  const contradicts = unlike(state, open, all)
   const found: Reconciled = { results: [], said: [], imported: [], instructions, forged: [] }
+  if (contradicts) found.contradicts = contradicts
   if (state.runs.size === 0) {
     const first = messages.findLastIndex(({ role }) => role !== 'user') + 1
     found.said = messages.slice(first)
     found.imported = messages.slice(0, first).map((message) => ({ ...message, imported: true }))
     return found
   }
-  const open = openCalls(state)
   for (const message of messages) {
     // What was refused stays in clients' lists; only at their end is it said again.
     const refused = state.refused.has(message.id) && message !== messages.at(-1)
@@ -54,8 +60,7 @@ export function reconcile(state: ThreadState, list: ClientList): Reconciled {
     if (message.role !== 'tool' || message.callId === undefined) continue
     const askId = open.get(message.callId)
     if (askId !== undefined) {
-      found.results.push({ askId, message })
-      for (const [callId, one] of open) if (one === askId) open.delete(callId)
+      if (!found.results.some((one) => one.askId === askId)) found.results.push({ askId, message })
     } else if (!(isKnownCall(state, message.callId) || state.messages.has(message.id)))
       found.forged.push(message.callId)
   }
@@ -73,6 +78,24 @@ export function reconcile(state: ThreadState, list: ClientList): Reconciled {
 function unique(messages: readonly Message[]): Message[] {
   const seen = new Set<string>()
   return messages.filter(({ id }) => !seen.has(id) && seen.add(id))
+}
+
+/** Two new messages under one id, or two results of one open call, which are not the same. */
+function unlike(
+  state: ThreadState,
+  open: ReadonlyMap<string, string>,
+  messages: readonly Message[],
+): Message | undefined {
+  const first = new Map<string, Message>()
+  return messages.find((message) => {
+    const { role, id, callId = '' } = message
+    const isNew = role === 'user' && !state.messages.has(id)
+    const what = isNew ? id : role === 'tool' ? open.get(callId) : undefined
+    if (what === undefined) return false
+    const before = first.get(what)
+    if (!before) first.set(what, message)
+    return before !== undefined && digestOf(before.parts) !== digestOf(message.parts)
+  })
 }
 
 /** Asks that a tool message can answer: by the id of the call, or of the ask shown as one. */

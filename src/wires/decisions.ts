@@ -4,6 +4,7 @@ import { budgetOptions, mostCalls } from '../core/budget-answers.ts'
 import { type Ask, outcomes } from '../core/entries.ts'
 import { RuntimeError } from '../core/errors.ts'
 import { rememberSchema } from '../core/grants.ts'
+import type { Reconciled } from '../core/reconcile.ts'
 
 const maybe = <T extends z.ZodType>(schema: T) =>
   schema.nullish().transform((one) => one ?? undefined)
@@ -108,3 +109,12 @@ function parse(text: string): unknown {
 
 const wrong = (field: string, problem: string) =>
   new RuntimeError('invalid_request', `${field}: ${problem}`, { field })
+
+/** Which of the two is meant is not for us to say. */
+export function refuseContradiction({ contradicts }: Reconciled): void {
+  if (!contradicts) return
+  const { id, callId } = contradicts
+  const what = callId === undefined ? `message ${id}` : `the result of ${callId}`
+  const problem = `messages.${id}: ${what} is there twice, and not alike. Send one of them.`
+  throw new RuntimeError('invalid_request', problem, { field: `messages.${id}` })
+}

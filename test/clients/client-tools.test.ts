@@ -133,6 +133,25 @@ describe.for(clients)('$name', ({ open }) => {
     expect(await server.journal('t')).toEqual(before)
   })
 
+  test('cannot give two results of one call, and is told which message it is', async () => {
+    const server = await story([[painting('1')], [text('Nice.')]])
+    const there = httpClient(server.url, 't')
+    there.agent.addMessage(userMessage('make it teal'))
+    await there.run({ tools: [paint] })
+    const before = await server.journal('t')
+    const client = await open(server.url, 't')
+    await client.connect()
+    client.agent.addMessage(toolMessage('1', 'painted'))
+    client.agent.addMessage({ ...toolMessage('1', 'not painted'), id: 'second' })
+    const refused = await client.run()
+    expect(ending(refused)).toMatchObject({ type: 'RUN_ERROR', code: 'invalid_request' })
+    expect(ending(refused).message).toContain('messages.second: the result of 1 is there twice')
+    expect(await server.journal('t')).toEqual(before)
+    client.agent.setMessages(client.agent.messages.filter(({ id }) => id !== 'second'))
+    await client.run()
+    expect(client.shown().at(-1)).toBe('assistant: Nice.')
+  })
+
   test('cannot begin a thread with the result of a call, also one that its own list makes', async () => {
     const server = await story([[text('Hi.')]])
     const client = await open(server.url, 't')

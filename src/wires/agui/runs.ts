@@ -7,6 +7,7 @@ import type { Caller, Runtime } from '../../core/runtime.ts'
 import { type AskRecord, emptyState, ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import { openAsks, waitsInside } from '../asks.ts'
+import { refuseContradiction } from '../decisions.ts'
 import { json } from '../http.ts'
 import { answersIn } from './answers.ts'
 import { custom, event } from './events.ts'
@@ -70,6 +71,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const state = thread?.state ?? emptyState('')
     const news = reconcile(state, clientList(input, state))
     if (news.forged.length > 0) throw forged(news.forged[0]!)
+    refuseContradiction(news)
     const { decisions, settled } = answersIn(state, input, news, to.tools)
     const meant = meantBy(input)
     if (decisions.length === 0 && isSettled(state, meant.ask)) runtime.answers.late(caller, meant)

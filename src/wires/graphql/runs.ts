@@ -10,6 +10,7 @@ import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
 import { waitsInside } from '../asks.ts'
+import { refuseContradiction } from '../decisions.ts'
 import { clientId } from '../http.ts'
 import { answersIn, nameIn } from './answers.ts'
 import type { Generated } from './events.ts'
@@ -85,6 +86,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const news = reconcile(state, { messages, regenerates: false })
     const forged = news.forged.find((callId) => !wasShown(state, callId))
     if (forged !== undefined) throw unknownResult(forged)
+    refuseContradiction(news)
     const to = listenerOf(one)
     const decisions = answersIn(state, data, news)
     const meant = meantBy(data, threadId)

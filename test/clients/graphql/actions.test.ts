@@ -258,6 +258,22 @@ describe('a result', () => {
     expect(await server.journal('t')).toEqual(before)
   })
 
+  test('is one: a second that says something else is refused with the first', async () => {
+    const server = await story([[painting('1')], [text('Nice.')]])
+    const { silent } = painter()
+    const page = openPage(server.url, { actions: [silent] })
+    await page.say('paint')
+    const before = await server.journal('t')
+    page.add(resultMessage('1', 'paint', 'painted'))
+    page.add(resultMessage('1', 'paint', 'not painted'))
+    const { error } = await page.complete()
+    expect(error!.message).toContain('the result of 1 is there twice, and not alike')
+    expect(await server.journal('t')).toEqual(before)
+    page.messages = page.messages.slice(0, -1)
+    succeeded(await page.complete())
+    expect(page.shown().at(-1)).toBe('assistant: Nice.')
+  })
+
   test('is not one of a call on another thread', async () => {
     const server = await story([[painting('1')], [text('Hi.')]])
     const { silent } = painter()
