@@ -8,11 +8,14 @@ import { decide, type Thread } from './thread.ts'
 import type { Tool } from './tool.ts'
 
 /** How long a decision holds for further calls: for the chat (`true`), for some minutes, or not at all. */
-export const rememberSchema = z.union([
-  z.boolean(),
-  z.enum(['once', 'chat']),
-  z.strictObject({ minutes: z.number().int().min(1).max(43_200) }),
-])
+export const rememberSchema = z.union(
+  [
+    z.boolean(),
+    z.enum(['once', 'chat']),
+    z.strictObject({ minutes: z.number().int().min(1).max(43_200) }),
+  ],
+  'must be true, false, "once", "chat" or {"minutes": a whole number from 1 to 43200}',
+)
 export type Remember = z.infer<typeof rememberSchema>
 
 /** As an answer keeps it; nothing for this once. */

@@ -137,6 +137,10 @@ describe('a list of a client', () => {
         const said = [userText('n', 'yes'), userText('n', 'no')]
         const found = reconcile(state, { messages: [...list, ...said], ...again })
         expect(found.contradicts).toBe(said[1])
+        const ours = list.find(({ role }) => role === 'assistant')
+        const taken = ours && userText(ours.id, 'hello')
+        const lost = reconcile(state, { messages: taken ? [...list, taken] : list, ...again })
+        expect(lost.contradicts).toBe(taken)
       }),
     )
   })

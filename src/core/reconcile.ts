@@ -80,7 +80,7 @@ function unique(messages: readonly Message[]): Message[] {
   return messages.filter(({ id }) => !seen.has(id) && seen.add(id))
 }
 
-/** Two new messages under one id, or two results of one open call, which are not the same. */
+/** Two messages of users under one id, or two results of one open call, which are not the same. */
 function unlike(
   state: ThreadState,
   open: ReadonlyMap<string, string>,
@@ -89,8 +89,9 @@ function unlike(
   const first = new Map<string, Message>()
   return messages.find((message) => {
     const { role, id, callId = '' } = message
-    const isNew = role === 'user' && !state.messages.has(id)
-    const what = isNew ? id : role === 'tool' ? open.get(callId) : undefined
+    const known = state.messages.get(id)?.message.role
+    if (role === 'user' && known !== undefined) return known !== 'user'
+    const what = role === 'user' ? id : role === 'tool' ? open.get(callId) : undefined
     if (what === undefined) return false
     const before = first.get(what)
     if (!before) first.set(what, message)

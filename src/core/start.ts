@@ -1,3 +1,4 @@
+import { digestOf } from '../lib/canonical.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { StartingBudget } from './agent-setups.ts'
 import { audienceOf, ownerWord } from './audience.ts'
@@ -83,9 +84,12 @@ function earlier(state: ThreadState, { key, messages }: Start): string | undefin
   const used = key && state.keys.get(key.key)
   if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
   if (used) return used.ref
-  for (const { id } of messages) {
+  for (const { id, parts } of messages) {
     const said = state.messages.get(id)
-    if (said) return said.runId
+    if (!said) continue
+    if (digestOf(said.message.parts) === digestOf(parts)) return said.runId
+    const problem = `messages: another message of this chat has the id ${id}. Give it another.`
+    throw new RuntimeError('invalid_request', problem, { field: 'messages' })
   }
   return undefined
 }

@@ -114,7 +114,11 @@ const wrong = (field: string, problem: string) =>
 export function refuseContradiction({ contradicts }: Reconciled): void {
   if (!contradicts) return
   const { id, callId } = contradicts
-  const what = callId === undefined ? `message ${id}` : `the result of ${callId}`
-  const problem = `messages.${id}: ${what} is there twice, and not alike. Send one of them.`
-  throw new RuntimeError('invalid_request', problem, { field: `messages.${id}` })
+  const problem =
+    callId === undefined
+      ? `another message of this chat has the id ${id}. Give it another.`
+      : `the result of ${callId} is there twice, and not alike. Send one of them.`
+  throw new RuntimeError('invalid_request', `messages.${id}: ${problem}`, {
+    field: `messages.${id}`,
+  })
 }

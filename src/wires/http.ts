@@ -43,6 +43,15 @@ export const clientId = z
   .refine((id) => id.isWellFormed() && !/\p{Cc}/u.test(id), 'must be printable text')
   .refine((id) => id !== '.' && id !== '..', 'must not be . or .., which no address can hold')
 
+/** Text that a client sends for the history. */
+export const clientText = z
+  .string()
+  .max(1_000_000)
+  .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
+
+/** What somebody says. */
+export const spoken = clientText.refine((value) => value.trim() !== '', 'must not be empty')
+
 const depthLimit = 64
 
 /**

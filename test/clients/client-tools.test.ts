@@ -223,3 +223,25 @@ test('a tool of the server wins over a tool of the client with its name', async 
   expect(client.shown().slice(-2)).toEqual(['tool: saw sea', 'assistant: Blue.'])
   expect(server.looked).toEqual(['sea'])
 })
+
+test('a message that is called like a call does not hide its result', async () => {
+  const server = await story([[look('1', 'sea')], [text('Blue.')]])
+  const post = poster(server.url)
+  const { events } = await post('/agent/default/run', runBody('t', [userMessage('the sea?', '1')]))
+  expect(events.filter(({ type }) => type === 'TOOL_CALL_RESULT')).toMatchObject([
+    { toolCallId: '1', content: 'saw sea' },
+  ])
+})
+
+test('a message under the id of another one is refused, and not lost in silence', async () => {
+  const server = await story([[text('Hi.')], [text('Yes?')]])
+  const client = httpClient(server.url, 't')
+  await client.say('hello')
+  const before = await server.journal('t')
+  const { id } = client.agent.messages.at(-1)!
+  client.agent.setMessages([...client.agent.messages, userMessage('listen', id)] as never)
+  const refused = await client.run()
+  expect(ending(refused)).toMatchObject({ type: 'RUN_ERROR', code: 'invalid_request' })
+  expect(ending(refused).message).toContain(`messages.${id}: another message`)
+  expect(await server.journal('t')).toEqual(before)
+})

@@ -212,6 +212,22 @@ describe('the workflow wire', () => {
     expect(frames[0]!.data.session_id).toMatch(/^session_/)
   })
 
+  test('a message again streams the run it began; another under its id is refused', async () => {
+    const server = await serve()
+    const say = (content: string) => {
+      const messages = [{ id: 'm1', role: 'user', content }]
+      return server.open('POST', '/copilotkit/chat', { messages, session_id: 's' })
+    }
+    const first = await (await say('Hello')).rest()
+    expect(outline(await (await say('Hello')).rest())).toEqual(outline(first))
+    const messages = [{ id: 'm1', role: 'user', content: 'Goodbye' }]
+    const refused = await server.request('POST', '/copilotkit/chat', { messages, session_id: 's' })
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toMatchObject({
+      error: { code: 'invalid_request', field: 'messages', message: expect.stringContaining('m1') },
+    })
+  })
+
   test('lists its agents', async () => {
     const server = await serve()
     const { agents } = (await (await server.request('GET', '/copilotkit/status')).json()) as {

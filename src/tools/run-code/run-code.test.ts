@@ -135,7 +135,9 @@ describe('what code cannot use up', () => {
     ['bound functions', 'let f = () => 1; while (true) f = f.bind(null)'],
   ])('memory: %s', async (_name, code) => {
     const before = process.memoryUsage().rss
-    expect((await run(code, { tool: patient })).error).toMatch(/^The code used up its memory \(64 MB\)/)
+    expect((await run(code, { tool: patient })).error).toMatch(
+      /^The code used up its memory \(64 MB\)/,
+    )
     expect(process.memoryUsage().rss - before).toBeLessThan(250e6)
     expect((await run('1')).output).toBe('1')
   })

@@ -9,7 +9,7 @@ import { forwardedHeaders } from '../http.ts'
 import { standInSuffix } from './asks.ts'
 import { type AguiMessage, fromClient, thinkerOf } from './messages.ts'
 import { type RunInput, readHandrail, readMessage } from './shapes.ts'
-import { placesOf } from './snapshot.ts'
+import { placesOf, resultOf } from './snapshot.ts'
 import type { Listener } from './telling.ts'
 
 export function listenerOf({ threadId, runId, tools, state, ...input }: RunInput): Listener {
@@ -120,7 +120,7 @@ export function isUpToDate(state: ThreadState, { messages }: RunInput, { has }: 
     for (const id of run.messageIds) {
       if (has.has(id)) continue
       const { message, for: whom } = state.messages.get(id)!
-      const known = message.role === 'tool' && has.has(message.callId ?? '')
+      const known = message.role === 'tool' && has.has(resultOf(message.callId ?? ''))
       if (!known && whom !== 'model' && speaks(message)) return false
     }
   }

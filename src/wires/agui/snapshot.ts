@@ -40,13 +40,16 @@ function messagesOf(
   return [{ id, role: 'activity', activityType, content }]
 }
 
+/** Results are also known by their call; no message has such an id. */
+export const resultOf = (callId: string): string => `\0${callId}`
+
 /** Where each stands in a list that a client has, or will have. It may be anything. */
 export function placesOf(messages: readonly AguiMessage[]): Map<string, number> {
   const places = new Map<string, number>()
   for (const [place, one] of messages.entries()) {
     const { id, toolCallId } = (one ?? {}) as { id?: unknown; toolCallId?: unknown }
     if (typeof id === 'string') places.set(id, place)
-    if (typeof toolCallId === 'string') places.set(toolCallId, place)
+    if (typeof toolCallId === 'string') places.set(resultOf(toolCallId), place)
   }
   return places
 }

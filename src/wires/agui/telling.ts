@@ -15,6 +15,7 @@ import {
   firstOf,
   partialMessages,
   placesOf,
+  resultOf,
   shownMessages,
   stateEvents,
 } from './snapshot.ts'
@@ -27,7 +28,7 @@ export interface Listener {
   protocol: '0' | '1'
   /** Names of the tools that the client offers. */
   tools: ReadonlySet<string>
-  /** The places of what it has, by the id of a message or of the call that a result is of. */
+  /** The places of what it has, by the id of a message, and by `resultOf` its call. */
   has: ReadonlyMap<string, number>
   /** Thoughts among them. */
   thoughts: readonly string[]
@@ -259,7 +260,7 @@ export class Telling {
     if (message.role === 'user' || message.role === 'system' || message.imported) return []
     if (message.role === 'tool') {
       const { callId: toolCallId = '' } = message
-      if (this.#has.has(toolCallId)) return []
+      if (this.#has.has(resultOf(toolCallId))) return []
       const content = textOf(message)
       return [event('TOOL_CALL_RESULT', { messageId: id, toolCallId, content, role: 'tool' })]
     }

@@ -196,7 +196,8 @@ export function chatJson(
   const current = new Set(shown.map(({ runId }) => runId))
   let runs = page.all ? [...state.runs.values()] : shown
   const end = page.before === undefined ? -1 : runs.findIndex(({ runId }) => runId === page.before)
-  if (page.before !== undefined && end < 0) throw new RuntimeError('run_not_found')
+  if (page.before !== undefined && end < 0)
+    throw new RuntimeError('run_not_found', undefined, { field: 'query.before' })
   if (end >= 0) runs = runs.slice(0, end)
   const more = page.limit !== undefined && runs.length > page.limit
   if (page.limit !== undefined) runs = runs.slice(-page.limit)

@@ -1,19 +1,13 @@
 import { z } from 'zod'
 import { decisionFields, saysNothing, saysSomething } from '../approve.ts'
-import { clientId } from '../http.ts'
+import { clientId, spoken } from '../http.ts'
 
 /** What goes over the chats wire; requests are strict, so that a typo is not silently ignored. */
 export const chatParams = z.object({ chat_id: clientId })
 export const interactionParams = z.object({ chat_id: clientId, interaction_id: clientId })
 
-const text = z
-  .string()
-  .max(1_000_000)
-  .refine((value) => value.trim() !== '', 'must not be empty')
-  .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
-
-export const startBody = z.strictObject({ user_message: text, agent: z.string().optional() })
-export const editBody = z.strictObject({ new_user_message: text })
+export const startBody = z.strictObject({ user_message: spoken, agent: z.string().optional() })
+export const editBody = z.strictObject({ new_user_message: spoken })
 export const emptyBody = z.strictObject({})
 export const createBody = z.strictObject({
   id: clientId.optional(),

@@ -77,7 +77,13 @@ function count(document: DocumentNode, limits: Limits): void {
           node,
         )
     },
-    Directive: (node) => add('directives', node),
+    Directive(node) {
+      add('directives', node)
+      const first = node.arguments?.find(({ name }) => name.value === 'initialCount')?.value
+      // A negative number would be found to be one only when the run has begun.
+      if (first && !(first.kind === Kind.INT && Number(first.value) >= 0))
+        throw refusal('initialCount must be a whole number of 0 or more, not a variable.', first)
+    },
     FragmentSpread: (node) => add('spreads', node),
   })
 }

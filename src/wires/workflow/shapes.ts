@@ -1,14 +1,13 @@
 import { z } from 'zod'
 import { decisionFields } from '../approve.ts'
-import { clientId } from '../http.ts'
+import { clientId, clientText, spoken } from '../http.ts'
 
 const session_id = clientId.optional()
-const text = z.string().min(1).max(1_000_000)
 
 export const orchestrateBody = z.strictObject({
   account_id: z.string().min(1).max(64),
   session_id,
-  user_message: text,
+  user_message: spoken,
 })
 
 export const chatBody = z.strictObject({
@@ -16,14 +15,19 @@ export const chatBody = z.strictObject({
   messages: z
     .array(
       z.looseObject({
-        id: z.string().min(1).max(200).optional(),
+        id: clientId.optional(),
         role: z.enum(['user', 'assistant', 'system']),
-        content: z.string().max(1_000_000),
+        content: clientText,
       }),
     )
     .min(1)
     .max(1_000)
-    .refine((list) => list.at(-1)?.role === 'user', 'the last one must be of the user'),
+    .refine((list) => list.at(-1)?.role === 'user', 'the last one must be of the user')
+    .refine((list) => list.at(-1)?.content.trim() !== '', 'the last one must not be empty')
+    .refine((list) => {
+      const ids = list.flatMap(({ id }) => id ?? [])
+      return new Set(ids).size === ids.length
+    }, 'two of them have the same id'),
   context: z.record(z.string(), z.unknown()).optional(),
   session_id,
   agent: z.string().min(1).max(200).optional(),

@@ -197,6 +197,10 @@ describe('limits', () => {
   test.for([
     ['a deep document', deep(30)],
     ['many aliases', many(200)],
+    [
+      'a stream from before its start',
+      '{ availableAgents { agents @stream(initialCount: -1) { id } } }',
+    ],
     ['an endless document', `{ ${'hello '.repeat(20_000)} }`],
     [
       'fragments that contain themselves',
