@@ -3,10 +3,17 @@ import type { AgentEvent, Piece } from './agent.ts'
 import { bodies, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { callsOf, longestId } from './messages.ts'
+import { eventShapes } from './workflow-events.ts'
 
 const word = z.string().min(1)
 const step = z.object({ name: word, done: z.boolean() })
 const activity = z.object({ id: word, activity: word, content: z.record(z.string(), z.unknown()) })
+const anything = z.unknown()
+/** Events by which the runtime tells what it did itself. An agent's own of that name is another. */
+const ours: ReadonlySet<string> = new Set([
+  ...['step.started', 'step.finished', 'activity', 'fallback'],
+  ...['context', 'guardrail', 'governor', 'policy', 'returned'],
+])
 const kinds: ReadonlySet<unknown> = new Set<Piece['kind']>(['text', 'reasoning', 'input', 'output'])
 
 /** A piece as it must be; there are many, so it is looked at by hand. */
@@ -39,8 +46,11 @@ export function draftOf(event: Exclude<AgentEvent, { type: 'piece' }>, agent: st
       const { id, activity: type, content } = check(activity, event, 'activity')
       return draft('event', { name: 'activity', value: { id, type, content } })
     }
-    case 'event':
-      return draft('event', { name: check(word, event.name, 'event.name'), value: event.value })
+    case 'event': {
+      const name = check(word, event.name, 'event.name')
+      check(eventShapes.get(name) ?? anything, event.value, `event.value of ${name}`)
+      return draft('event', { name: ours.has(name) ? `agent:${name}` : name, value: event.value })
+    }
     default:
       throw unfit(String((event as { type?: unknown } | undefined)?.type), 'is no event of agents')
   }

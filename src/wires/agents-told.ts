@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Message } from '../core/messages.ts'
 import type { Run, ThreadState } from '../core/state.ts'
 import type { AgentMoved } from '../core/workflow-events.ts'
@@ -21,35 +22,50 @@ export function movedEvent(moved: AgentMoved): [event: string, data: object] {
   return ['agent_completed', { agent, step, output }]
 }
 
-interface Shared {
-  run_id?: unknown
-  agents?: Record<string, StepState>
-  errors?: { agent: string; error: string }[]
-  [key: string]: unknown
-}
-
-interface StepState {
-  agent: string
-  status: string
-  started_at: number
-  duration_ms: number
-}
+/** An agent's state may be anything, also what a client sent: only what has this shape is told. */
+const workflowState = z.looseObject({
+  run_id: z.string(),
+  agents: z.record(
+    z.string(),
+    z.object({
+      agent: z.string(),
+      status: z.enum(['running', 'waiting', 'completed', 'failed']),
+      started_at: z.number().min(0).max(8e15),
+      duration_ms: z.number().min(0).max(1e12),
+    }),
+  ),
+  errors: z.array(z.object({ agent: z.string(), error: z.string() })),
+})
 
 /** The agents that an orchestrator has its work done by, as its state tells of them: of its last run. */
-export function partsOf(run: Run, state: ThreadState): [string, AgentSession][] {
-  const shared = state.states.get(run.agent) as Shared | undefined
-  if (shared?.run_id !== run.runId || typeof shared.agents !== 'object') return []
+export const partsOf = (run: Run, state: ThreadState): [string, AgentSession][] =>
+  partsIn(state.states.get(run.agent), run)
+
+/** Agents of agents: told of, but how the whole stands does not go by them. */
+export function innerPartsOf(run: Run, state: ThreadState): [string, AgentSession][] {
+  if (!isOf(state.states.get(run.agent), run)) return []
+  const inner = [...state.states].filter(([key]) => key.startsWith(`${run.runId}/`))
+  return inner.flatMap(([, value]) => partsIn(value, run))
+}
+
+const isOf = (value: unknown, { runId }: Run): boolean =>
+  (value as { run_id?: unknown } | null | undefined)?.run_id === runId
+
+function partsIn(value: unknown, run: Run): [string, AgentSession][] {
+  if (!isOf(value, run)) return []
+  const { success, data: shared } = workflowState.safeParse(value)
+  if (!success) return []
   return Object.entries(shared.agents).map(([key, { agent, status, started_at, duration_ms }]) => {
     const over = status === 'completed' || status === 'failed'
-    const errors = (shared.errors ?? []).filter((one) => one.agent === agent)
-    const told: AgentSession = {
+    const errors = shared.errors.filter((one) => one.agent === agent)
+    const session: AgentSession = {
       status: over ? status : 'running',
       outputs: status === 'completed' ? [shared[key]] : [],
       errors: errors.map(({ error }) => error),
       start_time: time(started_at),
       end_time: over ? time(started_at + duration_ms) : null,
     }
-    return [agent, told]
+    return [agent, session]
   })
 }
 

@@ -41,6 +41,8 @@ describe('an agent that says what cannot be recorded', () => {
     ['an activity that is a list', { type: 'activity', id: 'a', activity: 'card', content: [1] }],
     ['an activity without a name', { type: 'activity', id: 'a', content: {} }],
     ['an event without a name', { type: 'event', name: 5, value: 1 }],
+    ['a move of no agent', { type: 'event', name: 'workflow.agent', value: null }],
+    ['an end of nothing', { type: 'event', name: 'workflow.completed', value: 'x' }],
     ['a step without a name', { type: 'step', done: false }],
     ['a piece without an id', { type: 'piece', piece: { kind: 'text', text: 'x' } }],
     ['a piece of no text', { type: 'piece', piece: { kind: 'text', id: 'm', text: 5 } }],
@@ -55,6 +57,35 @@ describe('an agent that says what cannot be recorded', () => {
     await fresh.connect()
     expect(fresh.shown()).toEqual(['user: hi'])
   })
+})
+
+test.for([
+  'toString',
+  'constructor',
+  '__proto__',
+  'context',
+  'guardrail',
+  'policy',
+  'activity',
+  'step.started',
+  'returned',
+])('an event of an agent is its own, whatever it is called: %s', async (name) => {
+  const value = { from: 'm', messageId: 'm', id: 'a', type: 'card', content: {}, name: 'step' }
+  const server = await serve({ agents: [saying({ type: 'event', name, value })] })
+  const client = httpClient(server.url, 't')
+  await client.say('hi')
+  expect(client.shown()).toEqual(['user: hi', 'assistant: Well.'])
+  const told = client.streams[0]!.events.filter(({ type }) => type === 'CUSTOM')
+  expect(told.filter(({ value: of }) => of?.id === 'a')).toMatchObject([{ value }])
+  const run = (await server.journal('t')).find(({ kind }) => kind === 'run.queued')!.runId
+  const frames = await (await server.open('GET', `/chats/t/interactions/${run}/events`)).rest()
+  expect(frames.map(({ event }) => event)).toEqual([
+    'interaction_started',
+    'answer',
+    'interaction_complete',
+  ])
+  const { state } = await server.server.runtime.thread('t')
+  expect([...state.cuts, ...state.refused, ...state.activities.keys()]).toEqual([])
 })
 
 test.for([

@@ -40,13 +40,22 @@ describe('the Dockerfile', () => {
         }
       }
     }
-    for (const path of ['src/stores/postgres/001-journal.sql', 'src/main.ts', 'scripts/build.mjs'])
+    for (const path of [
+      'src/stores/postgres/001-journal.sql',
+      'src/main.ts',
+      'scripts/build.mjs',
+      'web/package-lock.json',
+      'web/.npmrc',
+      'web/app/t/[id]/page.tsx',
+    ])
       expect(ignored(path), path).toBe(false)
     for (const path of [
       '.env',
       '.git/HEAD',
       'data/log/1.ndjson',
       'node_modules/pg',
+      'web/node_modules/next',
+      'web/.next/standalone/server.js',
       'src/a.test.ts',
     ])
       expect(ignored(path), path).toBe(true)
@@ -62,6 +71,30 @@ describe('the Dockerfile', () => {
     // Without keys it says so, instead of listening where nobody can reach it.
     expect(() => readConfig(fromImage)).toThrow(/HANDRAIL_API_KEYS/)
   })
+})
+
+test('the page is an image of its own, and both files that deploy it say where the servers are', async () => {
+  const { instructions } = stages.find(({ name }) => name === 'page')!
+  const one = (name: string) => instructions.find((it) => it.name === name)!
+  const own = variablesOf(one('ENV'))
+  expect(one('USER').text).toBe('node')
+  expect(one('EXPOSE').text).toBe(own.PORT)
+  const { page, proxy } = parse(await read('docker-compose.yml'), { merge: true }).services
+  expect(page.build.target).toBe('page')
+  expect(page.ports[0]).toMatch(new RegExp(`:${own.PORT}$`))
+  expect(page.environment.HANDRAIL_URL).toBe(`http://proxy:${proxy.ports[0].split(':').at(-1)}`)
+  const all = parseAllDocuments(await read('deploy/kubernetes.yaml')).map((it) => it.toJS())
+  const named = (kind: string, name: string) =>
+    all.find((it) => it.kind === kind && it.metadata.name === name)
+  const { labels } = named('Deployment', 'handrail-page').spec.template.metadata
+  expect(named('Service', 'handrail-page').spec.selector).toEqual(labels)
+  const [container] = named('Deployment', 'handrail-page').spec.template.spec.containers
+  const { version } = JSON.parse(await read('package.json'))
+  expect(container.image).toBe(`handrail-page:${version}`)
+  expect(container.env).toContainEqual({ name: 'HANDRAIL_URL', value: 'http://handrail' })
+  expect(named('Service', 'handrail').spec.ports[0].port).toBe(80)
+  const { backend } = all.find(({ kind }) => kind === 'Ingress').spec.rules[1].http.paths[0]
+  expect(backend.service.name).toBe('handrail-page')
 })
 
 test('a signal that comes while the server starts ends it in order', async () => {

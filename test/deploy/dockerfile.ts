@@ -13,6 +13,8 @@ export interface Instruction {
 
 export interface Stage {
   name: string
+  /** The stage it goes on from, or an image of others. */
+  from: string
   instructions: Instruction[]
 }
 
@@ -26,7 +28,10 @@ export function parseDockerfile(text: string): Stage[] {
   for (const line of lines.filter((one) => one.trim() !== '')) {
     const [, name, options, text] = /^([A-Z]+)\s+((?:--\S+\s+)*)(.*)$/.exec(line)!
     const pairs = [...options!.matchAll(/--([\w-]+)=(\S+)/g)].map(([, key, value]) => [key, value])
-    if (name === 'FROM') stages.push({ name: / AS (\S+)/.exec(text!)?.[1] ?? '', instructions: [] })
+    if (name === 'FROM') {
+      const [, from, own = ''] = /^(\S+)(?: AS (\S+))?/.exec(text!)!
+      stages.push({ name: own, from: from!, instructions: [] })
+    }
     stages.at(-1)!.instructions.push({ name: name!, flags: Object.fromEntries(pairs), text: text! })
   }
   return stages

@@ -1,9 +1,9 @@
 // `npm run test:image`: the Dockerfile's own steps on this machine, where no Docker is needed. Each stage is a
-// directory; commands run in it, files are copied as .dockerignore allows, and what the image would start is
-// started, as a user without rights when we may choose one, asked for its health, and stopped.
+// directory; commands run in it, files are copied as .dockerignore allows, and what the images would start is
+// started, as a user without rights when we may choose one, asked for its health, used, and stopped.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { chownSync, cpSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join, relative } from 'node:path'
 import { freePort } from '../support/redis.ts'
@@ -33,10 +33,16 @@ interface Image {
 
 const images = new Map<string, Image>()
 
-function play({ name, instructions }: (typeof stages)[0]): Image {
+function play({ name, from, instructions }: (typeof stages)[0]): Image {
   const directory = join(place, name || 'image')
   const image: Image = { directory, workdir: directory, env: {}, last: new Map() }
   mkdirSync(directory)
+  const base = images.get(from)
+  if (base) {
+    cpSync(base.directory, directory, { recursive: true, verbatimSymlinks: true })
+    image.workdir = join(directory, relative(base.directory, base.workdir))
+    Object.assign(image.env, base.env)
+  }
   for (const one of instructions) {
     console.log(`${name || 'image'}: ${one.name} ${one.text}`)
     image.last.set(one.name, one)
@@ -56,8 +62,9 @@ function copy({ workdir }: Image, { flags, text }: Instruction): void {
   const to = join(workdir, paths.pop()!)
   const filter = (path: string) => flags.from !== undefined || !ignored(relative(root, path))
   for (const path of paths) {
-    const single = paths.length > 1 || to.endsWith('/')
-    cpSync(join(from, path), single ? join(to, basename(path)) : to, { recursive: true, filter })
+    // Of a directory all that is in it is copied, not the directory.
+    const into = to.endsWith('/') && !statSync(join(from, path)).isDirectory()
+    cpSync(join(from, path), into ? join(to, basename(path)) : to, { recursive: true, filter })
   }
 }
 
@@ -72,14 +79,18 @@ function run({ directory, workdir, env }: Image, command: string): void {
   execFileSync('sh', ['-ec', here], { cwd: workdir, env: { ...names, ...env }, stdio: 'inherit' })
 }
 
-async function start({ directory, workdir, env, last }: Image): Promise<void> {
+/** Starts what the image starts, and does something with it when it is healthy. */
+async function start(
+  { directory, workdir, env, last }: Image,
+  more: Record<string, string>,
+  use: (url: string) => Promise<void>,
+): Promise<void> {
   const [command, ...args] = ['ENTRYPOINT', 'CMD'].flatMap((name) => wordsOf(last.get(name)!.text))
   const inside = Object.fromEntries(
     Object.entries(env).map(([key, value]) => [key, value.replace(/^\//, `${directory}/`)]),
   )
   const PORT = String(await freePort())
-  const given = { ...names, ...inside, PORT, HANDRAIL_API_KEYS: 'of-the-image-alone=ann' }
-  const options = { cwd: workdir, env: given, ...user }
+  const options = { cwd: workdir, env: { ...names, ...inside, PORT, ...more }, ...user }
   const server = spawn(command!, args, { ...options, stdio: 'inherit' })
   const exited = once(server, 'exit')
   try {
@@ -91,30 +102,48 @@ async function start({ directory, workdir, env, last }: Image): Promise<void> {
       if (tries > 60 || server.exitCode !== null) throw new Error('it did not become healthy')
       await new Promise((resolve) => setTimeout(resolve, 500))
     }
-    const answer = await fetch(`http://127.0.0.1:${PORT}/chats/image/interactions`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: 'Bearer of-the-image-alone' },
-      body: JSON.stringify({ user_message: 'What can you do?' }),
-      signal: AbortSignal.timeout(60_000),
-    })
-    if (!(await answer.text()).includes('"status":"COMPLETED"')) throw new Error('no answer')
+    await use(`http://127.0.0.1:${PORT}`)
     server.kill('SIGTERM')
     const [code] = await exited
-    if (code !== 0) throw new Error(`it ended with ${code} after SIGTERM`)
+    // Next closes its door and then names the signal.
+    if (code !== 0 && code !== 143) throw new Error(`it ended with ${code} after SIGTERM`)
   } finally {
     server.kill('SIGKILL')
   }
 }
 
+const authorization = 'Bearer of-the-image-alone'
+
+/** The same chat, by the server's address or by the page's. */
+async function chat(url: string): Promise<void> {
+  const answer = await fetch(`${url}/chats/image/interactions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization },
+    body: JSON.stringify({ user_message: 'What can you do?' }),
+    signal: AbortSignal.timeout(60_000),
+  })
+  if (!(await answer.text()).includes('"status":"COMPLETED"')) throw new Error('no answer')
+}
+
+const size = ({ directory }: Image) =>
+  execFileSync('du', ['-sm', directory], { encoding: 'utf8' }).split('\t')[0]
+
 try {
   execFileSync('chmod', ['755', place])
   for (const stage of stages) images.set(stage.name, play(stage))
   const image = images.get('')!
+  const page = images.get('page')!
   if (user.uid !== undefined) chownSync(join(image.directory, 'data'), user.uid, user.gid)
-  const size = execFileSync('du', ['-sm', image.directory], { encoding: 'utf8' }).split('\t')[0]
-  await start(image)
+  await start(image, { HANDRAIL_API_KEYS: 'of-the-image-alone=ann' }, async (url) => {
+    await chat(url)
+    await start(page, { HANDRAIL_URL: url }, async (web) => {
+      const html = await (await fetch(web)).text()
+      if (!html.includes('<title>Handrail')) throw new Error('the page is not there')
+      await chat(`${web}/api/copilotkit`)
+    })
+  })
   console.log(
-    `the image's steps work: healthy, answered, stopped by SIGTERM; ${size} MB besides Node`,
+    `the images' steps work: healthy, answered, stopped by SIGTERM; ${size(image)} MB besides Node, the page ${size(page)} MB`,
   )
 } finally {
   rmSync(place, { recursive: true, force: true })

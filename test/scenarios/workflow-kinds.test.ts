@@ -53,6 +53,15 @@ test('a workflow is a step of another', async () => {
   const moves = told.filter(({ name }) => name === 'workflow.agent')
   const paths = moves.map(({ value }) => (value as { path: string }).path)
   expect(paths).toEqual(['in', 'in/x', 'in/x', 'in'])
+  const session = await (await server.request('GET', '/copilotkit/status?session_id=c')).json()
+  expect(session).toMatchObject({
+    agents: {
+      flow: { status: 'completed' },
+      inner: { status: 'completed', outputs: [{ results: { x: 7 } }] },
+      leaf: { status: 'completed', outputs: [7] },
+    },
+    shared_context: { leaf_output: 7 },
+  })
   const last = journal.findLast((one) => one.kind === 'state.patched' && one.body.agent === 'flow')
   expect(last).toMatchObject({
     body: { value: { in: { status: 'completed', results: { x: 7 } } } },

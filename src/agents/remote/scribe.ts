@@ -2,6 +2,7 @@ import type { AgentEvent } from '../../core/agent.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { CallPart, Message, Part } from '../../core/messages.ts'
 import { toolText } from '../../core/messages.ts'
+import { eventShapes } from '../../core/workflow-events.ts'
 
 /** How much a remote may say in one leg. */
 export const limits = {
@@ -13,7 +14,7 @@ export const limits = {
 }
 
 const reserved =
-  /^(step\.(started|finished)|activity|retry|fallback|context|guardrail|governor|remote\.)/
+  /^(step\.(started|finished)|activity|retry|fallback|context|guardrail|governor|policy|returned|remote\.)/
 
 interface Open {
   message: Message
@@ -158,7 +159,9 @@ export class Scribe {
 
   /** Names of events that mean something to us are ours: a remote's own get another. */
   *event(name: string, value: unknown): Generator<AgentEvent> {
-    yield* this.keep({ type: 'event', name: reserved.test(name) ? `remote:${name}` : name, value })
+    const fits = eventShapes.get(name)?.safeParse(value).success ?? true
+    const own = reserved.test(name) || !fits ? `remote:${name}` : name
+    yield* this.keep({ type: 'event', name: own, value })
   }
 
   /** The end: all that is open is whole now. */

@@ -5,7 +5,7 @@ import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
 import { ended } from '../../core/state.ts'
 import { totalOf, type UsageLine } from '../../core/usage.ts'
-import { lastSaid, partsOf } from '../agents-told.ts'
+import { innerPartsOf, lastSaid, partsOf } from '../agents-told.ts'
 import { cardJson } from '../card.ts'
 
 /** The chats wire's words for what the journal holds. Built when read, kept nowhere. */
@@ -80,7 +80,7 @@ export function interactionJson(state: ThreadState, run: Run, current: boolean, 
 
 /** Of a run whose agent has its work done by others: how they stand, and what came of it, all or in part. */
 function workflowJson(state: ThreadState, run: Run): { agents?: object; output?: unknown } {
-  const parts = partsOf(run, state)
+  const parts = [...innerPartsOf(run, state), ...partsOf(run, state)]
   const output = lastSaid(run, state)?.meta?.output
   return {
     ...(parts.length > 0 && { agents: Object.fromEntries(parts) }),

@@ -91,7 +91,7 @@ function framesOf(entry: Known, chatId: string): Frame[] {
       return [frame(approved ? 'approved' : 'rejected', about)]
     }
     case 'event':
-      return told[entry.body.name]?.(entry.body.value as object) ?? []
+      return told.get(entry.body.name)?.(entry.body.value as object) ?? []
     case 'run.completed':
       return [complete(interaction_id, 'COMPLETED')]
     case 'run.failed': {
@@ -110,18 +110,21 @@ function framesOf(entry: Known, chatId: string): Frame[] {
 }
 
 /** Events that a person who waits wants to know of. */
-const told: Record<string, (value: object) => Frame[]> = {
-  [agentMoved]: (value) => {
-    const moved = value as AgentMoved
-    const [event, data] = movedEvent(moved)
-    return [frame(event, { ...data, path: moved.path })]
-  },
-  [workflowEnded]: (value) => [frame('workflow_completed', value)],
-  retry: (value) => [frame('retrying', value)],
-  fallback: (value) => [frame('fallback', value)],
-  context: (value) => [frame('context_shortened', value)],
-  policy: (value) => [frame('denied', value)],
-}
+const told: ReadonlyMap<string, (value: object) => Frame[]> = new Map([
+  [
+    agentMoved,
+    (value) => {
+      const moved = value as AgentMoved
+      const [event, data] = movedEvent(moved)
+      return [frame(event, { ...data, path: moved.path })]
+    },
+  ],
+  [workflowEnded, (value) => [frame('workflow_completed', value)]],
+  ['retry', (value) => [frame('retrying', value)]],
+  ['fallback', (value) => [frame('fallback', value)]],
+  ['context', (value) => [frame('context_shortened', value)]],
+  ['policy', (value) => [frame('denied', value)]],
+])
 
 const complete = (interaction_id: string | undefined, status: string) =>
   frame('interaction_complete', { interaction_id, status })

@@ -1,6 +1,6 @@
 import { textOf } from '../../core/messages.ts'
 import type { Run, ThreadState } from '../../core/state.ts'
-import { type AgentSession, lastSaid, partsOf } from '../agents-told.ts'
+import { type AgentSession, innerPartsOf, lastSaid, partsOf } from '../agents-told.ts'
 
 /** A thread as the workflow API tells of it, in that API's words. */
 export interface Session {
@@ -18,14 +18,16 @@ export interface Session {
 
 /** A pure function of the journal's fold: it may be forgotten at any time, and is made again. */
 export function sessionOf(state: ThreadState, ttl: number): Session {
-  const { agents, context } = agentsOf(state, onPath(state))
+  const runs = onPath(state)
+  const { agents, context } = agentsOf(state, runs)
+  const inner = runs.flatMap((run) => innerPartsOf(run, state))
   return {
     session_id: state.clientId,
     created_at: time(state.createdAt),
     updated_at: time(state.updatedAt),
     ttl,
-    agents: Object.fromEntries(agents),
-    shared_context: Object.fromEntries(context),
+    agents: Object.fromEntries([...inner, ...agents]),
+    shared_context: Object.fromEntries([...inner.flatMap(outputIn), ...context]),
     workflow_status: workflowStatus([...agents.values()].map(({ status }) => status)),
     approval_requests: [...state.asks.values()]
       .filter(({ ask }) => ask.kind === 'approval')
@@ -67,11 +69,14 @@ function agentsOf(state: ThreadState, runs: readonly Run[]) {
     if (agent.status === 'failed') agent.errors.push(run.error?.message ?? 'Cancelled.')
     for (const [name, part] of partsOf(run, state)) {
       agents.set(name, part)
-      if (part.outputs.length > 0) context.set(`${name}_output`, part.outputs.at(-1))
+      for (const [key, output] of outputIn([name, part])) context.set(key, output)
     }
   }
   return { agents, context }
 }
+
+const outputIn = ([name, { outputs }]: [string, AgentSession]): [string, unknown][] =>
+  outputs.length > 0 ? [[`${name}_output`, outputs.at(-1)]] : []
 
 const idle = (): AgentSession => ({
   status: 'idle',
