@@ -3,6 +3,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { Turn } from '../lib/turn.ts'
 import type { Work } from '../lib/work.ts'
+import type { CallIds } from './call-ids.ts'
 import type { Outlet } from './channel.ts'
 import type { AgentSetup } from './context.ts'
 import { RuntimeError } from './errors.ts'
@@ -25,6 +26,8 @@ export interface Bench {
   messages: Message[]
   /** Calls are reserved one after another: each sees what the one before it took. */
   turn: Turn
+  /** Ids of calls in answers that are being written. */
+  callIds: CallIds
   /** What the leg is doing now: it ends when nothing of it is running. */
   work: Work
   /** Tells the operator what went wrong, and what is behind it. */

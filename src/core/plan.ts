@@ -38,21 +38,21 @@ export const say = (text: string, failed = true, ...also: Draft[]): Plan & { do:
 /** Told to the model when what was approved is not what would run. */
 export const changed = 'The tool changed after this call was approved. It was not run.'
 
-/** The ask of this run with such a key. */
-export function askOf({ leg }: Bench, key: string): AskRecord | undefined {
+/** The ask of this run with such a key, raised by who works here: another agent's is not ours to go by. */
+export function askOf({ leg, part }: Bench, key: string): AskRecord | undefined {
   for (const askId of leg.run.askIds) {
     const record = leg.thread.state.asks.get(askId)
-    if (record?.ask.key === key) return record
+    if (record?.ask.key === key && record.ask.path === part?.path) return record
   }
   return undefined
 }
 
 /** The message that holds a call, and which of its calls it is. */
 export function placeOf(call: CallPart, bench: Bench): { messageId: string; index: number } {
-  const known = bench.leg.thread.state.calls.get(call.callId)
-  if (known) return known
   const isIt = (one: CallPart) => one.callId === call.callId
   const message = bench.messages.findLast((one) => callsOf(one).some(isIt))
   if (message) return { messageId: message.id, index: callsOf(message).findIndex(isIt) }
+  const known = bench.leg.thread.state.calls.get(call.callId)
+  if (known) return known
   throw new RuntimeError('agent_failed', 'The agent made a call that no message of it holds.')
 }

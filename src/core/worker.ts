@@ -3,6 +3,7 @@ import { oneByOne } from '../lib/turn.ts'
 import { Work } from '../lib/work.ts'
 import { expire } from './asks.ts'
 import { historyFor } from './branch.ts'
+import { CallIds } from './call-ids.ts'
 import { finishCancel } from './cancel.ts'
 import { Channel, type Spool } from './channel.ts'
 import { type AgentSetup, contextOf } from './context.ts'
@@ -258,8 +259,9 @@ export class Worker {
     const messages = historyFor(thread.state, run)
     const tools = { clock, newId, crash, random: Math.random, secrets }
     const { agent: agents, store } = this.#setup
-    const shared: Pick<Bench, 'turn' | 'work' | 'agents' | 'recall'> = {
+    const shared: Pick<Bench, 'turn' | 'callIds' | 'work' | 'agents' | 'recall'> = {
       turn: oneByOne(),
+      callIds: new CallIds(),
       work: new Work(),
       agents,
       recall: (query, until) => recall(store, thread.state, query, until),

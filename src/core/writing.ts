@@ -3,7 +3,6 @@ import type { Piece } from './agent.ts'
 import type { Bench } from './effects.ts'
 import { draft, type Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import type { Leg } from './leg.ts'
 import { longestId, type Message, type Part } from './messages.ts'
 import type { ModelEvent } from './model.ts'
 
@@ -98,12 +97,13 @@ export class Writing {
     this.#close()
     const id = this.#messageId
     const meta = this.#ofMessage && { meta: this.#ofMessage }
-    return { id, role: 'assistant', parts: withOwnIds(this.#parts, this.#bench.leg), ...meta }
+    return { id, role: 'assistant', parts: this.#withOwnIds(), ...meta }
   }
 
   /** What was shown before the stop, if it says anything. Calls are left out: they were not made. */
   partial() {
     this.#close()
+    this.#bench.callIds.release(this.#messageId)
     const parts = this.#parts.filter((part) => part.type !== 'call' && !isMute(part))
     const id = this.#messageId
     if (this.#hidden || parts.length === 0) return this.retraction('cancelled')
@@ -112,6 +112,7 @@ export class Writing {
   }
 
   retraction(why: string) {
+    this.#bench.callIds.release(this.#messageId)
     return this.began && !this.#hidden
       ? [draft('message.retracted', { ids: [this.#messageId], why })]
       : []
@@ -147,12 +148,31 @@ export class Writing {
     return all.slice(0, all.length - half.length).toWellFormed()
   }
 
-  /** What clients could not send back, or providers leave out, is given an id. */
+  /** What clients could not send back, providers leave out, or another call has, is given an id. */
   #idOf(callId: string): string {
-    if (typeof callId === 'string' && callId !== '' && callId.length <= longestId) return callId
-    const known = this.#ids.get(callId) ?? `call_${sha256(`${this.#messageId}/${this.#ids.size}`)}`
-    this.#ids.set(callId, known)
-    return known
+    const known = this.#ids.get(callId)
+    if (known !== undefined) return known
+    const fits = typeof callId === 'string' && callId !== '' && callId.length <= longestId
+    const own = this.#take(fits ? callId : `call_${sha256(`${this.#messageId}/${this.#ids.size}`)}`)
+    this.#ids.set(callId, own)
+    return own
+  }
+
+  #take(callId: string, mine?: ReadonlySet<string>): string {
+    const { leg, callIds } = this.#bench
+    const { calls } = leg.thread.state
+    return callIds.take(callId, this.#messageId, (id) => calls.has(id) || mine?.has(id) === true)
+  }
+
+  /** Two calls of one answer may have one id too. */
+  #withOwnIds(): Part[] {
+    const mine = new Set<string>()
+    return this.#parts.map((part) => {
+      if (part.type !== 'call') return part
+      const callId = mine.has(part.callId) ? this.#take(part.callId, mine) : part.callId
+      mine.add(callId)
+      return callId === part.callId ? part : { ...part, callId }
+    })
   }
 
   #grow(by: number): void {
@@ -175,16 +195,3 @@ function counted(usage: Usage): Usage {
 }
 
 const isMute = (part: Part): boolean => 'text' in part && part.text === ''
-
-/** Some providers use a call id again in a later message; on a thread each names one call. */
-function withOwnIds(parts: Part[], leg: Leg): Part[] {
-  const { calls } = leg.thread.state
-  const mine = new Set<string>()
-  return parts.map((part) => {
-    if (part.type !== 'call') return part
-    let { callId } = part
-    for (let n = 2; calls.has(callId) || mine.has(callId); n++) callId = `${part.callId}_${n}`
-    mine.add(callId)
-    return callId === part.callId ? part : { ...part, callId }
-  })
-}

@@ -134,6 +134,47 @@ describe('a workflow', () => {
     expect(waiting.length, 'the leg ends when both wait').toBe(1)
   })
 
+  test.for([
+    ['the same', () => 'rent'],
+    ['other', (who: string) => who],
+  ] as const)(
+    'takes no answer to one agent for one to another whose call has the same id, with %s arguments',
+    async (row) => {
+      const [, to] = row
+      const box = tools()
+      const payer = (name: string) => ({
+        agent: toolLoop({ name }),
+        model: scriptedModel(({ messages }) => {
+          const last = messages.at(-1)!
+          if (last.role === 'tool') return [text(`heard: ${textOf(last)}`)]
+          return [call('call_0', 'send', { to: to(name), amount: 5 })]
+        }),
+        tools: box.all,
+      })
+      const parallel = ['ann', 'bob'].map((agent) => ({ agent, outputKey: agent }))
+      const server = await serve({ agents: [flow({ parallel }), payer('ann'), payer('bob')] })
+      const raised = async () =>
+        (await server.journal('c')).flatMap((one) =>
+          one.kind === 'ask.raised' ? [one.body.ask] : [],
+        )
+      const stream = await server.start('c', 'go')
+      const id = stream.response.headers.get('x-interaction-id')!
+      await stream.until('approval_required')
+      await expect.poll(async () => (await raised()).length).toBe(2)
+      for (const { askId, agent } of await raised()) {
+        const approved = agent === 'ann'
+        await server.approve('c', id, { approval_id: askId, approved })
+      }
+      expect((await stream.rest()).at(-1)!.data.status).toBe('COMPLETED')
+      expect(box.sent).toEqual([{ to: to('ann'), amount: 5 }])
+      const state = await shared(server)
+      expect(state.ann).toBe(`heard: sent 5 to ${to('ann')}`)
+      expect(state.bob).toBe('heard: The user rejected this call.')
+      const calls = (await raised()).map(({ callId }) => callId)
+      expect(new Set(calls).size, 'clients tell them apart').toBe(2)
+    },
+  )
+
   test('tries a step again by its rule, and gives up on one that takes too long', async () => {
     const clock = warpClock()
     const shaky = giver('shaky', (_, run) => {
@@ -272,6 +313,30 @@ describe('an approval', () => {
     await server.recorded('c', 'run.completed')
     const expected = [{ recommendation_id: 'r1', do: 'visit' }, ideas[1]]
     expect(await shared(server)).toMatchObject({ after: expected, ideas: expected })
+  })
+
+  test.for([
+    ['a length that it names itself', { action: 'pay', length: 0 }, 1],
+    ['nothing', null, 0],
+    ['an empty list', [], 0],
+  ] as const)('is asked for by what there is: %s', async ([, draft, times]) => {
+    const writer = giver('writer', () => draft)
+    const publisher = giver('publisher', () => 'published')
+    const server = await serve({
+      agents: [
+        flow(
+          { agent: writer, outputKey: 'draft' },
+          { approve: 'draft' },
+          {
+            agent: publisher,
+            outputKey: 'out',
+          },
+        ),
+      ],
+    })
+    const { asked } = await converse(server, 'c', 'go', () => ({ approved: false }))
+    expect(asked).toHaveLength(times)
+    expect(publisher.runs).toBe(1 - times)
   })
 
   test('without a schema is given as it is', async () => {

@@ -139,8 +139,7 @@ export class Course {
   async #approved(approval: Approval, index: number): Promise<boolean> {
     const state = this.#state
     const value = state[approval.approve]
-    const nothing = value === undefined || value === null || (value as unknown[]).length === 0
-    if (this.#options.enableApprovalWorkflow === false || nothing) return true
+    if (this.#options.enableApprovalWorkflow === false || isNothing(value)) return true
     const all = Array.isArray(value) ? value : [value]
     const [first] = all
     const key = `approval:${index}`
@@ -201,6 +200,10 @@ export class Course {
     )
   }
 }
+
+/** What a model gives may have a `length` that it names itself. */
+const isNothing = (value: unknown): boolean =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && !value.length)
 
 const isParked = (thrown: unknown) => thrown instanceof LegStop && thrown.why === 'parked'
 
