@@ -1,4 +1,5 @@
 import { sha256 } from '../lib/canonical.ts'
+import { offshoot } from '../lib/signal.ts'
 import type { AgentEvent, Task, TaskEnd } from './agent.ts'
 import { messagesAt } from './branch.ts'
 import type { Outlet } from './channel.ts'
@@ -41,12 +42,16 @@ export async function delegate(
   // Made anew in every leg from what is the same in every leg; nobody needs to keep it.
   const told = userText(`msg_${sha256(part.key).slice(0, 26)}`, task.input)
   const messages = [told, ...messagesAt(leg.thread.state, leg.run, path)]
-  const signal = task.signal ? AbortSignal.any([leg.signal, task.signal]) : leg.signal
+  const { signal, leave } = offshoot(leg.signal, ...(task.signal ? [task.signal] : []))
   const own: Bench = { ...bench, leg: { ...leg, signal }, channel, messages, part }
-  signal.throwIfAborted()
-  const events = heard(setup.agent.run(context(setup, own)), path, signal)
-  await listen(events, part.key, own)
-  signal.throwIfAborted() // an agent may stop quietly
+  try {
+    signal.throwIfAborted()
+    const events = heard(setup.agent.run(context(setup, own)), path, signal)
+    await listen(events, part.key, own)
+    signal.throwIfAborted() // an agent may stop quietly
+  } finally {
+    leave()
+  }
   await channel.commit()
   const { states } = leg.thread.state
   const usage = usageAt(leg, path)

@@ -1,3 +1,4 @@
+import { offshoot } from '../lib/signal.ts'
 import { countdown } from './countdown.ts'
 import type { Bench } from './effects.ts'
 import { type Body, draft } from './entries.ts'
@@ -43,14 +44,17 @@ export async function execute(
   const timeout = tool.timeout ?? defaultToolTimeout
   const over = new AbortController()
   const time = countdown(timeout, clock, over.signal)
-  const signal = AbortSignal.any([leg.signal, time.signal])
+  const { signal, leave } = offshoot(leg.signal, time.signal)
   const write = (text: string) => {
     if (text !== '') channel.piece({ kind: 'output', id: call.callId, name, text })
   }
   const ask: ToolUse['ask'] = async (question, gone) => {
     const goOn = time.hold()
-    const ends = [signal, over.signal, ...(gone ? [gone] : [])]
-    return await askLive(question, intent, bench, AbortSignal.any(ends)).finally(goOn)
+    const ends = offshoot(signal, over.signal, ...(gone ? [gone] : []))
+    return await askLive(question, intent, bench, ends.signal).finally(() => {
+      ends.leave()
+      goOn()
+    })
   }
   const { tenant } = leg.thread.state
   const recall: ToolUse['recall'] = (query) => bench.recall(query, signal)
@@ -60,6 +64,7 @@ export async function execute(
     .catch((thrown: unknown) => ({ thrown })) // also a result that cannot be written down
   const outcome = await Promise.race([running, gaveUp(signal, bench, over.signal)])
   over.abort()
+  leave()
   bench.crash('effect.ran')
 
   if (outcome && 'output' in outcome) {

@@ -1,4 +1,5 @@
 import { digestOf } from '../lib/canonical.ts'
+import { offshoot } from '../lib/signal.ts'
 import type { AgentEvent } from './agent.ts'
 import { branch } from './branch.ts'
 import { countdown } from './countdown.ts'
@@ -140,7 +141,7 @@ async function* remoteLeg(
   }
   const over = new AbortController()
   const time = countdown(call.timeout, clock, over.signal)
-  const signal = AbortSignal.any([leg.signal, time.signal])
+  const { signal, leave } = offshoot(leg.signal, time.signal)
   try {
     const events = call.work({ effectId, attempt, signal, rejoin: fate === 'rejoin' })
     const output = yield* metered(guarded(events, guard), effectId, bench)
@@ -167,6 +168,7 @@ async function* remoteLeg(
     throw error
   } finally {
     over.abort()
+    leave()
   }
 }
 

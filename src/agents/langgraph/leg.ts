@@ -5,6 +5,7 @@ import { RuntimeError } from '../../core/errors.ts'
 import { isStop, LegStop } from '../../core/leg.ts'
 import { callsOf, type Message } from '../../core/messages.ts'
 import { sha256 } from '../../lib/canonical.ts'
+import { offshoot } from '../../lib/signal.ts'
 import { inPieces, Listener } from './callbacks.ts'
 import { type Here, runHere } from './here.ts'
 import { allowed, type Head, inputFor, shown, stateChanges } from './input.ts'
@@ -102,6 +103,7 @@ export class GraphLeg implements Here {
     const { maxIterations, name, streamMode } = this.#options
     const listener = new Listener(this, this.#telling, this.#options)
     const context = allowed(this.#options.context, this.ctx)
+    const ends = offshoot(this.ctx.signal, this.#over.signal)
     const config = {
       configurable: {
         ...allowed(this.#options.configurable, this.ctx),
@@ -109,7 +111,7 @@ export class GraphLeg implements Here {
       },
       ...(Object.keys(context).length > 0 && { context }),
       recursionLimit: Math.max(1, maxIterations - this.#steps),
-      signal: AbortSignal.any([this.ctx.signal, this.#over.signal]),
+      signal: ends.signal,
       streamMode: [
         'values',
         'tasks',
@@ -129,6 +131,8 @@ export class GraphLeg implements Here {
       await this.#settled()
       this.ctx.signal.throwIfAborted()
       throw this.#stop ?? this.#failure(error)
+    } finally {
+      ends.leave()
     }
     await this.#tell(this.#telling.rest())
     await this.#settled()
