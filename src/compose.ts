@@ -11,6 +11,7 @@ import type { AgentEntry } from './core/agent-setups.ts'
 import { callMeter } from './core/meter.ts'
 import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
+import { StoreClock } from './core/store-clock.ts'
 import type { Tool } from './core/tool.ts'
 import type { Log } from './core/worker.ts'
 import { openGuard } from './guardrails/guardrails.ts'
@@ -49,10 +50,12 @@ import { workflowWire } from './wires/workflow/wire.ts'
 export async function compose(
   config: Config,
   settings: Settings = {},
-  clock: Clock = systemClock,
+  ownClock: Clock = systemClock,
   log: Log = pino({ level: config.logLevel }),
 ) {
   const crash = crashAt(config.crash)
+  const clock = new StoreClock(ownClock)
+  const closing = new AbortController()
   let mcp: Mcp | undefined
   let remotes: Remotes | undefined
   const elsewhere = remoteFrom(settings.remote ?? [])
@@ -63,7 +66,8 @@ export async function compose(
     remoteAgents: () => remotes?.agents() ?? [],
     fixed: elsewhere.agents,
   })
-  const store = await openStore(config, { clock, log, crash })
+  const store = await openStore(config, { clock: ownClock, log, crash })
+  if (store.time) await clock.follow(store.time, log, closing.signal)
   const { keys: audit, notice } = await openAudit(config, log)
   // Of this process alone: whoever comes after it must not be taken for it.
   const serverId = newId('server')
@@ -142,6 +146,7 @@ export async function compose(
     async close() {
       const { grace, drain } = config
       runtime.leave()
+      closing.abort()
       listener?.leave()
       if (grace > 0) await systemClock.sleep(grace)
       const until = systemClock.monotonic() + drain

@@ -60,6 +60,9 @@ export interface Store {
   /** Gives the lease back; a stale fence does nothing. */
   release(threadId: string, fence: number): Promise<void>
 
+  /** What time it is by the store's own clock, where it has one: the same for all servers. */
+  time?(): Promise<number>
+
   /** Threads that need a look: a leg to drive and no live lease, or a timer that is due. */
   work(limit: number): Promise<{ threadIds: string[]; nextAt?: number }>
 

@@ -1,7 +1,12 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { PolicyRule } from '../../src/core/policy.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
+import { chatsClient } from '../support/chats.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { serve } from '../support/serve.ts'
+import { startServer, temporaryDirectory } from '../support/server.ts'
 import { find, tools } from '../support/tools.ts'
 import { wallClock } from '../support/wall-clock.ts'
 
@@ -96,3 +101,30 @@ test.each(rules)(
     await Promise.all([second.close(), third.close()])
   },
 )
+
+test('on Postgres it is the clock of the database that counts: a server that is ahead ends nothing early', async () => {
+  const [postgres, place] = await Promise.all([startPostgres(), temporaryDirectory()])
+  const ahead = join(place.path, 'ahead.cjs')
+  await writeFile(ahead, `const now = Date.now; Date.now = () => now() + ${24 * hour}`)
+  const shared = { DATABASE_URL: postgres.url, HANDRAIL_DATA: place.path, ...env }
+  const right = await startServer(shared)
+  const wrong = await startServer({ ...shared, NODE_OPTIONS: `--require ${ahead}` })
+  try {
+    const stream = await chatsClient(right.url).start(
+      'c',
+      'Write a file named a.txt with the text hi',
+    )
+    const { approval_id } = find(await stream.until('approval_required'), 'approval_required')
+    await sleep(1_500) // both have looked what is due
+    const decided = await chatsClient(wrong.url).request('POST', `/approvals/${approval_id}`, {
+      decision: 'approve',
+    })
+    expect(decided.status).toBe(200)
+    expect((await stream.rest()).at(-1)!.data.status).toBe('COMPLETED')
+    expect(wrong.output()).toContain("this server's clock is not the store's")
+    expect(right.output()).not.toContain("this server's clock is not the store's")
+  } finally {
+    await Promise.all([right.kill(), wrong.kill()])
+    await Promise.all([postgres.stop(), place.remove()])
+  }
+})

@@ -86,6 +86,7 @@ export function statements(schema: string) {
       WHERE tenant = $1 AND owner = $2 AND client_id = $3`),
     thread: prepared(`SELECT ${threadList} FROM ${s}.threads WHERE thread_id = $1`),
     claim: prepared(`SELECT ${s}.claim($1, $2, $3, $4, $5) AS fence`),
+    time: prepared(`SELECT ${s}.now_ms() AS now`),
     renew: prepared(`UPDATE ${s}.leases SET until = coalesce($3, ${s}.now_ms()) + $2
       WHERE holder = $1 RETURNING fence`),
     release: prepared(`UPDATE ${s}.leases SET holder = NULL, until = NULL

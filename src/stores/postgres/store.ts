@@ -114,6 +114,13 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       await query(sql.release, [keyOf(threadId), fence])
     },
 
+    ...(!clock && {
+      async time() {
+        const [found] = await query<{ now: number }>(sql.time, [])
+        return found!.now
+      },
+    }),
+
     async work(limit) {
       const [found, next] = await Promise.all([
         query<Found>(sql.work, [Math.max(0, limit), now()]),
