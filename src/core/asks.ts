@@ -52,8 +52,9 @@ export interface Decider {
   person: Person
 }
 
-/** Tools, and what the policy says of a call with other arguments. */
+/** Who asks, its tools, and what the policy says of a call with other arguments. */
 export interface AskersTools {
+  agent: string
   tools: ReadonlyMap<string, Tool>
   judge: (tool: Tool, input: unknown) => Verdict
 }
@@ -147,7 +148,9 @@ function answerDrafts(
 ): Draft[] {
   const drafts: Draft[] = [draft('ask.answered', said, { runId })]
   const grantId = newId('grant')
-  drafts.push(...grantDrafts(ask, said, toolsOf(ask).tools.get(ask.tool ?? ''), { now, grantId }))
+  const { tools, agent } = toolsOf(ask)
+  const whose = { tool: tools.get(ask.tool ?? ''), agent }
+  drafts.push(...grantDrafts(ask, said, whose, { now, grantId }))
   if (ask.kind === 'budget' && said.state === 'answered') {
     drafts.push(draft('governor.set', said.value as Body<'governor.set'>))
   }

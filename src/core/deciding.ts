@@ -50,6 +50,7 @@ export function deciding({ upToDate, setups, secrets, ringHere, ...setup }: Setu
         const { toolbox } = askerOf(ask, running) ?? {}
         const { agent = '', policy = [] } = toolbox ?? {}
         return {
+          agent,
           tools: toolbox?.tools() ?? new Map(),
           judge: (tool, input) => judge(policy, { tool, agent, input }),
         }

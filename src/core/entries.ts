@@ -81,6 +81,7 @@ export const askSchema = z.object({
   card: cardSchema.optional(),
   /** The rule of the policy that asks, by its name or its place. */
   rule: z.string().optional(),
+  ruleDigest: z.string().optional(),
   /** An effect in doubt: its tool can look whether it happened. */
   checks: z.boolean().optional(),
   /** What the person is given to judge by; for an effect in doubt, an outcome found elsewhere. */
@@ -236,8 +237,11 @@ export const bodies = {
     /** The MCP server that it is of, and where it comes from. */
     server: z.string().optional(),
     origin: z.string().optional(),
+    /** Who was allowed to. Older grants do not say, and let nothing pass. */
+    agent: z.string().optional(),
     /** The rule that asked, and whom: another rule, or other people, no grant. */
     rule: z.string().optional(),
+    ruleDigest: z.string().optional(),
     audience: z.array(z.string()).optional(),
     until: when.optional(),
     askId: id.optional(),

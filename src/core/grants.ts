@@ -25,23 +25,26 @@ export function scopeOf(remember: Remember | undefined): Answer['remember'] {
 }
 
 /**
- * What an approval that is to be remembered grants: calls of this tool that the same rule asks about. Nothing
- * when the tool is not the one that was shown any more.
+ * What an approval that is to be remembered grants: calls of this tool by this agent that the same rule asks about.
+ * Nothing when the tool is not the one that was shown any more.
  */
 export function grantDrafts(
-  { askId, digest, input, rule, audience }: Ask,
+  { askId, digest, input, rule, ruleDigest, audience }: Ask,
   { remember }: Answer,
-  tool: Tool | undefined,
+  { tool, agent }: { tool: Tool | undefined; agent: string },
   { now, grantId }: { now: number; grantId: string },
 ): Draft[] {
-  if (!remember || !tool || rule === undefined || callDigest(tool, input) !== digest) return []
+  if (!remember || !tool || ruleDigest === undefined) return []
+  if (callDigest(tool, input) !== digest) return []
   const given = draft('grant.given', {
     grantId,
     tool: tool.name,
     schema: schemaDigest(tool),
     ...(tool.server !== undefined && { server: tool.server }),
     ...(tool.origin !== undefined && { origin: tool.origin }),
+    agent,
     rule,
+    ruleDigest,
     ...(audience && { audience }),
     ...(remember !== true && { until: now + remember.minutes * 60_000 }),
     askId,
@@ -50,18 +53,18 @@ export function grantDrafts(
 }
 
 /**
- * The grant that lets a call go on which would be asked about. It must be of this very tool, and of a rule
- * that still asks, and asks the same people: where the policy has become stricter, a grant is void.
+ * The grant that lets a call go on which would be asked about. It must be of this very tool and agent, and of a
+ * rule that still asks, and asks the same people: where the policy has become stricter, a grant is void.
  */
 export function grantFor(
   { grants }: ThreadState,
-  tool: Tool,
-  verdict: Verdict,
+  { tool, agent, verdict }: { tool: Tool; agent: string; verdict: Verdict },
   now: number,
 ): Grant | undefined {
   if (verdict.decision !== 'ask') return undefined
   for (const grant of grants.values()) {
-    if (isOpen(grant, now) && isOf(grant, tool) && isBy(grant, verdict)) return grant
+    if (!isOpen(grant, now) || grant.agent !== agent) continue
+    if (isOf(grant, tool) && isBy(grant, verdict)) return grant
   }
   return undefined
 }
@@ -75,8 +78,11 @@ export const isOf = ({ tool: name, origin, server, schema }: Grant, tool: Tool):
   origin === tool.origin &&
   schema === schemaDigest(tool)
 
-const isBy = ({ rule, audience }: Grant, verdict: Verdict): boolean =>
-  rule === verdict.rule && samePeople(audience, verdict.audience)
+/** Whether it is this rule, and asks the same people. */
+export const isBy = (
+  { ruleDigest, audience }: Grant,
+  by: Pick<Verdict, 'ruleDigest' | 'audience'>,
+): boolean => ruleDigest === by.ruleDigest && samePeople(audience, by.audience)
 
 type Audience = readonly string[] | undefined
 

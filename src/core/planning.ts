@@ -60,7 +60,7 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const wanted = !approval || approval.answer?.state === 'approved'
   if (verdict.decision === 'deny' && !record && wanted) return refused(call, verdict)
   if (approval) return afterAnswer(approval, execution, go, Boolean(doubt))
-  const grant = grantFor(state, tool, verdict, clock.now())
+  const grant = grantFor(state, { tool, agent: box.agent, verdict }, clock.now())
   if (verdict.decision === 'allow' || grant) {
     execution.intent.rule = verdict.rule
     if (grant) execution.intent.grantId = grant.grantId
@@ -72,7 +72,7 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
 async function approvalAsk(
   { call, tool, input, intent }: Execution,
   messageId: string,
-  { rule, timeout, atTimeout, audience }: Verdict,
+  { rule, ruleDigest, timeout, atTimeout, audience }: Verdict,
   { agent }: Toolbox,
   bench: Bench,
 ) {
@@ -90,6 +90,7 @@ async function approvalAsk(
     schema: jsonSchemaOf(tool),
     card,
     rule,
+    ruleDigest,
     deadline: bench.clock.now() + timeout,
     atTimeout,
     ...(audience && { audience: [...audience] }),

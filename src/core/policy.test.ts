@@ -7,6 +7,7 @@ import {
   defaultPolicy,
   judge,
   type PolicyRule,
+  ruleDigest,
   schemaDigest,
 } from './policy.ts'
 import { emptyState, type Grant } from './state.ts'
@@ -56,6 +57,7 @@ describe('policy', () => {
     })
     expect(judged(rules, tool('crm_find'))).toEqual({
       rule: 'policy.2',
+      ruleDigest: ruleDigest(rules[2]!),
       decision: 'ask',
       audience: ['finance'],
       timeout: 5,
@@ -145,23 +147,28 @@ describe('grants', () => {
   const one: Tool = { ...tool('write', 'write'), server: 's', origin: 'o' }
   const given: Grant = {
     ...{ grantId: 'g', tool: 'write', schema: schemaDigest(one), server: 's', origin: 'o' },
+    agent: 'clerk',
     rule: 'everything else is asked about',
+    ruleDigest: ruleDigest(defaultPolicy[1]!),
     ...{ by: { type: 'user', id: 'ann' }, at: 0, until: 2_000 },
   }
   const allowed = ({
     grant = given,
     rules = defaultPolicy,
     used = one,
+    agent = 'clerk',
     now = 1_000,
   }: {
     grant?: Grant
     rules?: readonly PolicyRule[]
     used?: Tool
+    agent?: string
     now?: number
   } = {}) => {
     const state = emptyState('t')
     state.grants.set('g', grant)
-    return grantFor(state, used, judged(rules, used), now) !== undefined
+    const verdict = judged(rules, used)
+    return grantFor(state, { tool: used, agent, verdict }, now) !== undefined
   }
 
   test('allow what would be asked, until the very millisecond that they end', () => {
@@ -184,13 +191,23 @@ describe('grants', () => {
   test('never lift a denial, and end with the rule that they were given by', () => {
     expect(allowed({ rules: [{ tool: 'write', decision: 'deny' }] })).toBe(false)
     expect(allowed({ rules: [{ name: 'big sums', tool: 'write', decision: 'ask' }] })).toBe(false)
-    const stricter = { name: given.rule!, decision: 'ask', audience: ['finance'] } as const
+    const other = { ...defaultPolicy[1]!, arguments: { amount: { over: 99 } } }
+    expect(allowed({ rules: [other] }), 'the name alone is not the rule').toBe(false)
+    const stricter = { ...defaultPolicy[1]!, audience: ['finance'] }
     expect(allowed({ rules: [stricter] })).toBe(false)
     expect(allowed({ rules: [stricter], grant: { ...given, audience: ['finance'] } })).toBe(true)
   })
 
-  test('of before there were rules with names are asked for again', () => {
-    const { rule: _, ...old } = given
+  test('are of one agent, and of a rule wherever it stands', () => {
+    expect(allowed({ agent: 'boss' })).toBe(false)
+    const shifted: PolicyRule[] = [{ tool: 'other', decision: 'deny' }, ...defaultPolicy]
+    expect(allowed({ rules: shifted })).toBe(true)
+  })
+
+  test('of before they said whose and by what they are, are asked for again', () => {
+    const { ruleDigest: _, ...old } = given
     expect(allowed({ grant: old })).toBe(false)
+    const { agent: __, ...older } = given
+    expect(allowed({ grant: older })).toBe(false)
   })
 })

@@ -30,8 +30,9 @@ export interface PolicyRule {
 }
 
 export interface Verdict extends Pick<PolicyRule, 'decision' | 'audience' | 'reason'> {
-  /** The rule that says so, by its name or its place. */
+  /** The rule that says so, by its name or its place, and what it is, wherever it stands. */
   rule: string
+  ruleDigest: string
   timeout: number
   atTimeout: Ask['atTimeout']
 }
@@ -53,12 +54,11 @@ export const defaultAskTimeout = 300_000
 /** What the rules say of a call. What nothing is said of is asked about. */
 export function judge(rules: readonly PolicyRule[], call: Judged): Verdict {
   const place = rules.findIndex((one) => fits(one, call))
-  const { name, decision, audience, reason, timeout, atTimeout }: PolicyRule = rules[place] ?? {
-    name: 'no rule fits',
-    decision: 'ask',
-  }
+  const found = rules[place] ?? noRule
+  const { name, decision, audience, reason, timeout, atTimeout } = found
   return {
     rule: name ?? `policy.${place}`,
+    ruleDigest: ruleDigest(found),
     decision,
     timeout: timeout ?? defaultAskTimeout,
     atTimeout: atTimeout ?? 'reject',
@@ -66,6 +66,24 @@ export function judge(rules: readonly PolicyRule[], call: Judged): Verdict {
     ...(reason !== undefined && { reason }),
   }
 }
+
+const noRule: PolicyRule = { name: 'no rule fits', decision: 'ask' }
+
+/**
+ * What a rule is about and says: a grant is of that, and not of a place in a list, where another rule stands
+ * tomorrow, or in another agent's list today. Of a condition in code only its text can be told apart.
+ */
+export function ruleDigest(rule: PolicyRule): string {
+  const known = ruleDigests.get(rule)
+  if (known !== undefined) return known
+  const { name, tool, server, agent, access, arguments: given, when, decision } = rule
+  const about = { name, tool, server, agent, access, arguments: given, decision }
+  const digest = digestOf({ ...about, ...(when && { when: String(when) }) })
+  ruleDigests.set(rule, digest)
+  return digest
+}
+
+const ruleDigests = new WeakMap<PolicyRule, string>()
 
 /** Refuses at the start what can never work, by the rule's place and what is wrong there. */
 export function checkPolicy(rules: readonly PolicyRule[]): readonly PolicyRule[] {

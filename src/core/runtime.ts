@@ -9,6 +9,7 @@ import { deciding } from './deciding.ts'
 import { keeping } from './keeping.ts'
 import { heartbeat } from './leg.ts'
 import { Outbox } from './outbox.ts'
+import { defaultPolicy } from './policy.ts'
 import { running } from './running.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import { RunSecrets } from './secrets.ts'
@@ -132,7 +133,8 @@ export function createRuntime(options: RuntimeOptions) {
     agents: () =>
       setups.list().map((one) => {
         const { agent, aliases = [], description = agent.description, version = '1.0' } = one
-        return { agent, aliases, tools: toolsOf(one), description, version }
+        const { policy = defaultPolicy } = one
+        return { agent, aliases, tools: toolsOf(one), policy, description, version }
       }),
 
     /** Limits in tokens and money that agents begin with and that their models cannot be held to. */

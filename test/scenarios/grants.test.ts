@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { toolLoop } from '../../src/agents/tool-loop/agent.ts'
 import type { PolicyRule } from '../../src/core/policy.ts'
 import { sha256 } from '../../src/lib/canonical.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
@@ -145,6 +146,56 @@ describe('what is remembered', () => {
     expect(await asks(server, 'pay 20')).toBe(false)
     expect(await asks(server, 'pay 90')).toBe(true)
     expect(server.sent.map(({ amount }) => amount)).toEqual([5, 20])
+  })
+
+  test('is of a rule, not of its place: not of the one that stands there after a change', async () => {
+    const data = await temporaryDirectory()
+    const small: PolicyRule = {
+      tool: 'send',
+      arguments: { amount: { under: 10 } },
+      decision: 'ask',
+    }
+    const large: PolicyRule = { tool: 'send', arguments: { amount: { over: 9 } }, decision: 'ask' }
+    const first = await paying({ data: data.path, policy: [small, large] })
+    await approved(first, { remember: 'chat' })
+    await first.close()
+    const second = await paying({ data: data.path, policy: [large, small] })
+    expect(await asks(second, 'pay 5')).toBe(false)
+    expect(await asks(second, 'pay 90')).toBe(true)
+    expect(await grantsOf(second)).toMatchObject([{ inForce: true }])
+    await second.close()
+    const third = await paying({ data: data.path, policy: [large] })
+    expect(await grantsOf(third)).toMatchObject([{ inForce: false }])
+    await third.close()
+    await data.remove()
+  })
+
+  test('is of one agent: another one on the chat, with other rules or a tool of that name, asks', async () => {
+    const box = tools()
+    const act = { ...box.send, run: async () => 'done by another tool' }
+    const clerk = {
+      agent: toolLoop({ name: 'clerk' }),
+      toolPermissions: { look: 'deny' as const },
+      tools: box.all,
+    }
+    const boss = { agent: toolLoop({ name: 'boss' }), tools: [act] }
+    const policy: PolicyRule[] = [
+      { tool: 'send', arguments: { amount: { under: 10 } }, decision: 'ask' },
+      { tool: 'send', arguments: { amount: { over: 9 } }, decision: 'ask' },
+    ]
+    const server = await serve({ model: payer(), builtIns: false, policy, agents: [clerk, boss] })
+    await approved(server, { remember: 'chat' })
+    expect(await grantsOf(server)).toMatchObject([{ agent: 'clerk', rule: 'policy.1' }])
+    expect(await asks(server, 'pay 6')).toBe(false)
+    for (const words of ['pay 7', 'pay 90']) {
+      const messages = [{ role: 'user', content: words }]
+      const body = { messages, session_id: 'c', agent: 'boss' }
+      const stream = await server.open('POST', '/copilotkit/chat', body)
+      const frames = await stream.until('approval_required')
+      await server.cancel('c', frames[0]!.data.run_id)
+      await stream.rest()
+    }
+    expect(box.sent.map(({ amount }) => amount)).toEqual([5, 6])
   })
 
   test('ends when the policy denies, and when it asks other people', async () => {

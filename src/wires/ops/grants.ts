@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { isOf, isOpen } from '../../core/grants.ts'
+import { isBy, isOf, isOpen } from '../../core/grants.ts'
+import { ruleDigest } from '../../core/policy.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Grant } from '../../core/state.ts'
 import { clientId, json, type Route, route } from '../http.ts'
@@ -11,6 +12,8 @@ const grant = z.object({
   id: z.string(),
   tool: z.string(),
   server: z.string().optional(),
+  /** Who was allowed to. */
+  agent: z.string().optional(),
   /** The rule that asked. */
   rule: z.string().optional(),
   givenBy: z.string(),
@@ -18,7 +21,7 @@ const grant = z.object({
   /** Absent: for as long as the chat is there. */
   until: z.string().optional(),
   askId: z.string().optional(),
-  /** False once the tool is another: it is asked about again. */
+  /** False once the tool or the rule is another: it is asked about again. */
   inForce: z.boolean(),
 })
 const problem = (description: string) => ({ description })
@@ -58,16 +61,24 @@ export function grantRoutes(runtime: Runtime): Route[] {
 }
 
 function grantJson(given: Grant, runtime: Runtime) {
-  const { grantId: id, tool, server, rule, by, at, until, askId } = given
+  const { grantId: id, tool, server, agent, rule, by, at, until, askId } = given
   const iso = (time: number) => new Date(time).toISOString()
-  const inForce = runtime.agents().some(({ tools }) => tools.some((one) => isOf(given, one)))
+  const all = runtime.agents()
+  const own = all.filter(({ agent }) => agent.name === given.agent)
+  // One that stands in a workflow alone is in no list: it has the tools and rules of the others.
+  const inForce = (own.length > 0 ? own : all).some(
+    ({ tools, policy }) =>
+      tools.some((one) => isOf(given, one)) &&
+      policy.some((rule) => isBy(given, { ...rule, ruleDigest: ruleDigest(rule) })),
+  )
   return {
     ...{ id, tool },
     ...(server !== undefined && { server }),
+    ...(agent !== undefined && { agent }),
     ...(rule !== undefined && { rule }),
     ...{ givenBy: by.id, givenAt: iso(at) },
     ...(until !== undefined && { until: iso(until) }),
     ...(askId !== undefined && { askId }),
-    inForce: inForce && rule !== undefined,
+    inForce,
   }
 }
