@@ -18,7 +18,7 @@ import { type InputIssue, issuesOf, readInput, type Tool } from './tool.ts'
 
 /** What a person said, before it is checked against the ask. */
 export interface Decision {
-  /** Approve or reject; for an effect in doubt, run it or skip it. */
+  /** Approve or reject; an effect in doubt can only be rejected, which skips it. */
   approved?: boolean
   reason?: string
   /** The digest of what was decided on, where the person's page says it: no other than the ask's. */
@@ -219,7 +219,7 @@ function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: 
   }
   if (said.stop) return { askId, state: 'rejected', stop: true, ...more }
   if (ask.kind === 'in_doubt') {
-    const outcome = said.outcome ?? (said.approved ? 'did_not' : 'skip')
+    const outcome = said.outcome ?? 'skip'
     if (outcome === 'check' && !ask.checks) {
       const field = `${named.all ?? named.value}.outcome`
       const problem = `${field}: this tool has no way to look whether it happened.`

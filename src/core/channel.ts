@@ -1,7 +1,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Piece } from './agent.ts'
-import type { Draft } from './entries.ts'
-import { isRuntimeError } from './errors.ts'
+import { type Draft, writeDown } from './entries.ts'
+import { isRuntimeError, RuntimeError } from './errors.ts'
 import { type Leg, LegStop } from './leg.ts'
 import type { Expectation } from './store.ts'
 import { closedBy } from './tail.ts'
@@ -28,6 +28,17 @@ interface Waiting {
 
 /** Refused by the store once the run is being cancelled (I7). */
 const starts = (draft: Draft) => draft.kind === 'effect.intended' || draft.kind === 'ask.raised'
+
+/** Told to whoever says it: later it would take all that was said with it along. */
+function recordable(draft: Draft): void {
+  try {
+    writeDown(draft)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
+    const told = `The agent said what cannot be recorded: ${draft.kind} is not JSON: ${why}`
+    throw new RuntimeError('agent_failed', told, { cause })
+  }
+}
 
 /** Ends messages that may have been shown piece by piece. */
 const closes = ({ kind }: Draft) => kind === 'message.added' || kind === 'message.retracted'
@@ -147,6 +158,7 @@ export class Channel {
 
   #add(given: Draft[], done = () => {}, failed: Waiting['failed'] = () => {}, expect = nothing) {
     const { runId, legId } = this.#leg
+    for (const draft of given) recordable(draft)
     const drafts = given.map((draft) => ({ runId, legId, ...draft }))
     const news = drafts.some((draft) => !this.#isShown(draft))
     if (news) this.#news++

@@ -319,6 +319,20 @@ export function draft<K extends Kind>(
   return { kind, body, ...at } as unknown as Draft<K>
 }
 
+const texts = new WeakMap<object, string>()
+
+/** Makes the text of a body, once, where whoever says it hears that there is none. */
+export function writeDown({ body }: Draft): void {
+  texts.set(body, JSON.stringify(body))
+}
+
+/** The text of a body, as it was when it was written down. */
+export function textOfBody({ body }: Draft): string {
+  const text = texts.get(body) ?? JSON.stringify(body)
+  texts.delete(body) // bodies live on in what is folded
+  return text
+}
+
 /** Reads a stored body. Entries of kinds and fields we no longer know still read: see docs/journal.md. */
 export function read(entry: Entry): Known {
   return { ...entry, body: JSON.parse(entry.body) } as Known

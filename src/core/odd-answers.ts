@@ -23,6 +23,9 @@ export function refuseOdd({ kind }: Ask, said: Decision, { value, all = value }:
       refuse('approved', 'leave it out beside an outcome.')
     if (outcome === undefined && approved === undefined && !stop)
       refuse('outcome', 'is missing. Send happened, did_not or skip.')
+    // Whether it happened and whether it may happen are not the same yes.
+    if (outcome === undefined && approved === true)
+      refuse('outcome', 'it may have happened already. Send happened, did_not (it is run) or skip.')
     if (answer !== undefined && outcome !== 'happened')
       refuse('result', 'goes with the outcome "happened".')
   }

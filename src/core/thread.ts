@@ -4,7 +4,7 @@ import type { NewId } from '../lib/ids.ts'
 import { Turns } from '../lib/turn.ts'
 import { type AuditKeys, chainFact } from './audit.ts'
 import { Chain } from './audit-chain.ts'
-import { type Actor, type Draft, type Entry, type Known, read } from './entries.ts'
+import { type Actor, type Draft, type Entry, type Known, read, textOfBody } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { apply } from './fold.ts'
 import { marksOf } from './marks.ts'
@@ -121,7 +121,7 @@ export class Thread {
 
   #entries({ drafts, writing, tx, at, ids }: Step): NewEntry[] {
     return drafts.map((draft, n): NewEntry => {
-      const body = JSON.stringify(draft.body)
+      const body = textOfBody(draft)
       const id = ids[n]!
       const entry: NewEntry = {
         v: 1,

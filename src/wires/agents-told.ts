@@ -57,13 +57,16 @@ function partsIn(value: unknown, run: Run): [string, AgentSession][] {
   if (!success) return []
   return Object.entries(shared.agents).map(([key, { agent, status, started_at, duration_ms }]) => {
     const over = status === 'completed' || status === 'failed'
-    const errors = shared.errors.filter((one) => one.agent === agent)
+    // Whoever was at work when the run ended was stopped with it.
+    const stopped = !over && run.endedAt !== null
+    const errors = shared.errors.filter((one) => one.agent === agent).map(({ error }) => error)
+    const end = over ? started_at + duration_ms : run.endedAt
     const session: AgentSession = {
-      status: over ? status : 'running',
+      status: over ? status : stopped ? 'failed' : 'running',
       outputs: status === 'completed' ? [shared[key]] : [],
-      errors: errors.map(({ error }) => error),
+      errors: stopped ? [...errors, 'Stopped with its run.'] : errors,
       start_time: time(started_at),
-      end_time: over ? time(started_at + duration_ms) : null,
+      end_time: end === null ? null : time(end),
     }
     return [agent, session]
   })

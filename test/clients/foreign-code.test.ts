@@ -19,6 +19,9 @@ import {
 
 const run = '/agent/default/run'
 
+const circle: { in?: unknown } = {}
+circle.in = circle
+
 /** An agent that says what no agent should, then words that are right. */
 const saying = (event: unknown): Agent => ({
   name: 'odd',
@@ -41,6 +44,12 @@ describe('an agent that says what cannot be recorded', () => {
     ['an activity that is a list', { type: 'activity', id: 'a', activity: 'card', content: [1] }],
     ['an activity without a name', { type: 'activity', id: 'a', content: {} }],
     ['an event without a name', { type: 'event', name: 5, value: 1 }],
+    ['a state that is not JSON', { type: 'state', value: { a: 10n } }],
+    ['an event that is not JSON', { type: 'event', name: 'x', value: circle }],
+    [
+      'words with what is not JSON',
+      { type: 'message', message: { id: 'm', role: 'assistant', parts: [], meta: { a: 10n } } },
+    ],
     ['a move of no agent', { type: 'event', name: 'workflow.agent', value: null }],
     ['an end of nothing', { type: 'event', name: 'workflow.completed', value: 'x' }],
     ['a step without a name', { type: 'step', done: false }],

@@ -102,6 +102,7 @@ test('a tool that the stopping server broke off is in doubt: a person is asked (
   const { approval_id } = ask
   const bad = async (said: object) =>
     (await problem(await server.approve('c', id, { approval_id, ...said }))).field
+  expect(await bad({ approved: true })).toBe('body.outcome')
   expect(await bad({ approved: true, edited_input: { at: 'lake' } })).toBe('body.edited_input')
   expect(await bad({ approved: true, remember: true })).toBe('body.remember')
   expect(await bad({ approved: false, outcome: 'did_not' })).toBe('body.approved')

@@ -35,6 +35,14 @@ const approve = () => ({ approved: true })
 const shared = async (server: Parameters<typeof stateOf>[0]) =>
   (await stateOf(server, 'c')) as SharedState
 
+const circle: { in?: unknown } = {}
+circle.in = circle
+const throwing = {
+  toJSON(): string {
+    throw new Error('no')
+  },
+}
+
 describe('a workflow', () => {
   test('hands on what its steps give, and keeps what they say apart', async () => {
     const model = scriptedModel([[text('{"sky":"blue"}')], [text('fine')]])
@@ -175,6 +183,51 @@ describe('a workflow', () => {
     },
   )
 
+  test.for([
+    ['a big number', (): unknown => 10n],
+    ['a circle', (): unknown => circle],
+    ['what throws', (): unknown => throwing],
+  ] as const)('a step that gives what is not JSON has failed, once: %s', async ([, output]) => {
+    const odd = giver('odd', () => 'fine')
+    const last = giver('last', () => 'well')
+    const steps = (required: boolean): Stage[] => [
+      { agent: odd, outputKey: 'x', output, required },
+      { agent: last, outputKey: 'y' },
+    ]
+    const optional = await serve({ agents: [flow(...steps(false))] })
+    expect((await converse(optional, 'c', 'go', never)).status).toBe('COMPLETED')
+    expect(await shared(optional)).toMatchObject({ failed_agents: ['odd'], y: 'well' })
+    const required = await serve({ agents: [flow(...steps(true))] })
+    const { status, frames } = await converse(required, 'c', 'go', never)
+    expect(status).toBe('FAILED')
+    expect(frames.find(({ event }) => event === 'error')!.data.error).toContain('as JSON')
+    expect([odd.runs, last.runs]).toEqual([2, 1])
+  })
+
+  test.for([
+    ['run_id', /the output run_id is the workflow's own/],
+    ['status', /the output status is the workflow's own/],
+    ['agents', /the output agents is the workflow's own/],
+    ['metrics', /the output metrics is the workflow's own/],
+    ['constructor', /the output constructor is the workflow's own/],
+    ['__proto__', /the output __proto__ is the workflow's own/],
+    ['a/b', /has a slash/],
+    ['', /a step without an output/],
+  ] as const)(
+    'does not begin with an output that would be taken for its own state: %s',
+    ([key, why]) => {
+      expect(() => flow({ agent: 'a', outputKey: key })).toThrow(why)
+    },
+  )
+
+  test('does not begin with no agents at work at once', () => {
+    const steps = [{ agent: 'a', outputKey: 'x' }]
+    for (const maxConcurrentAgents of [0, -1, 1.5, Number.NaN])
+      expect(() => workflow({ name: 'flow', steps, maxConcurrentAgents })).toThrow(
+        /maxConcurrentAgents is a whole number of 1 or more/,
+      )
+  })
+
   test('tries a step again by its rule, and gives up on one that takes too long', async () => {
     const clock = warpClock()
     const shaky = giver('shaky', (_, run) => {
@@ -242,6 +295,10 @@ describe('a workflow', () => {
     await server.cancel('c', stream.response.headers.get('x-interaction-id')!)
     expect((await stream.rest()).at(-1)!.data.status).toBe('CANCELLED')
     expect(last.runs).toBe(0)
+    const session = await (await server.request('GET', '/copilotkit/status?session_id=c')).json()
+    expect(session).toMatchObject({
+      agents: { first: { status: 'failed', end_time: expect.any(String) } },
+    })
   })
 })
 

@@ -2,6 +2,7 @@ import type { Agent } from '../../core/agent.ts'
 import { saying } from '../../lib/saying.ts'
 import { Course } from './course.ts'
 import { allSteps, type WorkflowOptions } from './options.ts'
+import { isOwn } from './state.ts'
 
 /**
  * The orchestrator: agents of any kind one after another, or side by side, with a state that they share
@@ -12,9 +13,16 @@ export function workflow(options: WorkflowOptions): Agent {
   const steps = allSteps(options)
   const keys = steps.map(({ outputKey }) => outputKey)
   const twice = keys.find((key, i) => keys.indexOf(key) < i)
-  if (twice !== undefined) throw new Error(`workflow ${name}: two steps have the output ${twice}.`)
-  const deep = keys.find((key) => key.includes('/'))
-  if (deep !== undefined) throw new Error(`workflow ${name}: the output ${deep} has a slash.`)
+  if (twice) throw new Error(`workflow ${name}: two steps have the output ${twice}.`)
+  const wrong = (problem: string) => new Error(`workflow ${name}: ${problem}`)
+  for (const key of keys) {
+    if (!key) throw wrong('there is a step without an output. Give it an outputKey.')
+    if (key.includes('/')) throw wrong(`the output ${key} has a slash.`)
+    if (isOwn(key)) throw wrong(`the output ${key} is the workflow's own. Call it something else.`)
+  }
+  const { maxConcurrentAgents: most = 1 } = options
+  if (!Number.isInteger(most) || most < 1)
+    throw wrong('maxConcurrentAgents is a whole number of 1 or more.')
   return {
     name,
     ...(description !== undefined && { description }),

@@ -147,7 +147,8 @@ export class Course {
       key,
       kind: 'approval',
       title:
-        approval.title?.(first, state) ?? `Approve the ${approval.approve} of ${state.workflow}?`,
+        words(approval.title?.(first, state)) ??
+        `Approve the ${approval.approve} of ${state.workflow}?`,
       input: { recommendation: first, ...(all.length > 1 && { recommendations: all }) },
       timeout: approval.timeout ?? 300_000,
       atTimeout: approval.atTimeout ?? 'reject',
@@ -181,7 +182,7 @@ export class Course {
     const state = this.#state
     const { workflow, account_id = null, metrics } = state
     metrics.total_duration_ms = this.#ctx.clock.now() - metrics.started_at
-    const text = this.#options.summary?.(state) ?? summaryOf(state)
+    const text = words(this.#options.summary?.(state)) ?? summaryOf(state)
     // The same in every leg that comes this far with the same failures behind it.
     const id = `msg_${sha256(`${this.#ctx.runId}/end/${state.failed_agents.length}`).slice(0, 26)}`
     const said = this.#ctx.messages().some((one) => one.id === id)
@@ -199,6 +200,13 @@ export class Course {
       this.#shared(),
     )
   }
+}
+
+/** Of what somebody's code gives, what is text; a promise is none, and what becomes of it is nobody's business. */
+function words(made: unknown): string | undefined {
+  if (typeof made === 'string') return made
+  Promise.resolve(made).catch(() => {})
+  return undefined
 }
 
 /** What a model gives may have a `length` that it names itself. */

@@ -23,6 +23,23 @@ export interface SharedState {
   [key: string]: unknown
 }
 
+const own: Record<keyof Known, true> = {
+  ...{
+    workflow: true,
+    run_id: true,
+    session_id: true,
+    user_message: true,
+    status: true,
+    step: true,
+  },
+  ...{ agents_completed: true, failed_agents: true, errors: true, agents: true },
+  ...{ approval: true, metrics: true },
+}
+type Known = { [K in keyof SharedState as string extends K ? never : K]: true }
+
+/** Whether a key of it is not for outputs; names that every object has are not either. */
+export const isOwn = (key: string): boolean => key in own
+
 export interface StepState {
   agent: string
   step: number

@@ -44,7 +44,8 @@ export async function work(
       const end = await inTime(step, now.started_at, ctx, (signal) =>
         ctx.delegate({ path: outputKey, agent: step.agent, input, signal }),
       )
-      return { output: step.output ? step.output(end) : outputOf(end), usage: end.usage }
+      const output = asJson(step.output ? await step.output(end) : outputOf(end))
+      return { output, usage: end.usage }
     } catch (thrown) {
       if (thrown instanceof LegStop || ctx.signal.aborted) throw thrown
       const { code, message, retryable } = toRuntimeError(thrown, 'agent_failed')
@@ -57,6 +58,15 @@ export async function work(
       ctx.report(thrown, { ...about, failures: now.failures }, 'a step failed, and is tried again')
       await clock.sleep(pause, ctx.signal)
     }
+  }
+}
+
+/** As the steps after it find it, also after a restart. What cannot be kept is the step's own failure. */
+function asJson(output: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(output) ?? 'null')
+  } catch (cause) {
+    throw new RuntimeError('agent_failed', 'What it gives cannot be written as JSON.', { cause })
   }
 }
 
