@@ -11,7 +11,7 @@ import type { AgentEntry } from './core/agent-setups.ts'
 import { callMeter } from './core/meter.ts'
 import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
-import type { Tool } from './core/tool.ts'
+import { lastOfEach, type Tool } from './core/tool.ts'
 import type { Log } from './core/worker.ts'
 import { openGuard } from './guardrails/guardrails.ts'
 import type { Clock } from './lib/clock.ts'
@@ -188,7 +188,7 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later
   const standIn = settings.fallback ?? config.fallbackModel
   const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
-  const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
+  const tools = lastOfEach([...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)])
   const policy = policyOf(settings)
   const description = 'Answers, and uses tools with your approval'
   const own = settings.agents ?? [
@@ -245,7 +245,7 @@ function joined(
   let all: readonly Tool[] = own
   return () => {
     const now = others.map((list) => list())
-    if (now.some((list, i) => list !== last[i])) all = [...now.flat(), ...own]
+    if (now.some((list, i) => list !== last[i])) all = lastOfEach([...now.flat(), ...own])
     last = now
     return all
   }

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { compose } from '../compose.ts'
-import { loadSettings } from '../settings.ts'
+import { loadSettings } from '../load-settings.ts'
 import type { Command } from './command.ts'
 
 /** `handrail`: the server, until a signal stops it. */
