@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { accountAgents } from './account-analysis.ts'
@@ -17,6 +16,7 @@ import { openGuard } from './guardrails/guardrails.ts'
 import type { Clock } from './lib/clock.ts'
 import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
+import { refuseNoDirectory } from './lib/directory.ts'
 import { newId } from './lib/ids.ts'
 import { fileSpool } from './lib/spool.ts'
 import { type Listener, listen } from './listen.ts'
@@ -29,6 +29,7 @@ import { createServer } from './server.ts'
 import { type AgentSettings, policyOf, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
+import { version } from './version.ts'
 import { webhook } from './webhooks/webhook.ts'
 import { aguiWire } from './wires/agui/wire.ts'
 import { approvalsWire } from './wires/approvals/wire.ts'
@@ -63,6 +64,7 @@ export async function compose(
     remoteAgents: () => remotes?.agents() ?? [],
     fixed: elsewhere.agents,
   })
+  refuseNoDirectory(config.spool, 'HANDRAIL_SPOOL')
   const store = await openStore(config, { clock, log, crash })
   const { keys: audit, notice } = await openAudit(config, log)
   // Of this process alone: whoever comes after it must not be taken for it.
@@ -274,9 +276,4 @@ function pick<T extends object, K extends keyof T>(
 ): Partial<Pick<T, K>> {
   const given = keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]])
   return Object.fromEntries(given) as Partial<Pick<T, K>>
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }

@@ -2,6 +2,7 @@ import { isAbsolute, resolve } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { type Config, ConfigError } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
+import { makeDirectory } from '../lib/directory.ts'
 import { refuseEmpty } from '../open-reader.ts'
 import { openStore } from '../open-store.ts'
 import { fileStore } from '../stores/file/store.ts'
@@ -54,6 +55,7 @@ export async function withDirectory<T>(
   directory: string,
   use: (store: Whole) => Promise<T>,
 ): Promise<T> {
+  makeDirectory(directory, 'The directory')
   return await using(await fileStore({ directory, clock: systemClock, log }), use)
 }
 
