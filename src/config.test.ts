@@ -94,11 +94,16 @@ describe('configuration', () => {
 
   test('names the setting that is nearest to one that is none', () => {
     const told = strangeNames(
-      { HANDRAIL_API_KEY: 'x', HANDRAIL_DATA: 'x', HANDRAIL_TEST_STORE: 'x', HANDRAIL_WEB: 'off' },
+      {
+        ...{ HANDRAIL_API_KEY: 'x', HANDRAIL_PORT: '80' },
+        ...{ HANDRAIL_DATA: 'x', HANDRAIL_TEST_STORE: 'x', HANDRAIL_WEB: 'off' },
+        ...{ HANDRAIL_WEB_PORT: 'tcp://10.0.0.1:80', HANDRAIL_SERVICE_HOST: '10.0.0.1' },
+      },
       variables,
     )
     expect(told).toEqual([
       'HANDRAIL_API_KEY is set, and there is no such setting. The nearest is HANDRAIL_API_KEYS.',
+      'HANDRAIL_PORT is set, and there is no such setting. The nearest is PORT.',
     ])
   })
 

@@ -1,6 +1,9 @@
 /** Set for the page, for tests and for what starts us. */
 const others = ['HANDRAIL_WEB', 'HANDRAIL_URL', 'HANDRAIL_KILLS', 'HANDRAIL_SEED']
-const ours = /^HANDRAIL_(TEST|SOAK|CHAOS)_/
+const tests = /^HANDRAIL_(TEST|SOAK|CHAOS)_/
+/** Kubernetes sets these for services that are called like us. */
+const services = /_SERVICE_(HOST|PORT)|_PORT_\d+_/
+const isService = (name: string, value = '') => services.test(name) || /^(tcp|udp):/.test(value)
 
 /**
  * A sentence for each variable that looks like one of ours and is not. Only told: other programs may
@@ -8,7 +11,8 @@ const ours = /^HANDRAIL_(TEST|SOAK|CHAOS)_/
  */
 export function strangeNames(env: NodeJS.ProcessEnv, known: readonly string[]): string[] {
   return Object.keys(env)
-    .filter((name) => name.startsWith('HANDRAIL_') && !ours.test(name))
+    .filter((name) => name.startsWith('HANDRAIL_') && !tests.test(name))
+    .filter((name) => !isService(name, env[name]))
     .filter((name) => !known.includes(name) && !others.includes(name))
     .map(
       (name) =>
@@ -17,6 +21,8 @@ export function strangeNames(env: NodeJS.ProcessEnv, known: readonly string[]): 
 }
 
 function nearest(name: string, known: readonly string[]): string {
+  const bare = name.replace('HANDRAIL_', '')
+  if (known.includes(bare)) return bare
   const far = known.map((one) => ({ one, distance: distanceOf(name, one) }))
   return far.reduce((best, next) => (next.distance < best.distance ? next : best)).one
 }
