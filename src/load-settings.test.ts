@@ -1,5 +1,5 @@
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { serve } from '../test/support/serve.ts'
@@ -64,7 +64,8 @@ test('tools by key, and actions of CopilotKit, are offered and run', async () =>
   ])
 })
 
-const loop = `import { toolLoop, workflow } from '${new URL('./index.ts', import.meta.url).href}'`
+const index = new URL('./index.ts', import.meta.url).href
+const loop = `import { toolLoop, workflow } from '${index}'`
 const agent = "toolLoop({ name: 'clerk' })"
 const named = (name: string) => `{ name: '${name}', schema: { issues: () => [] }, run() {} }`
 
@@ -145,6 +146,19 @@ test('what a configuration may say is taken as it is', async () => {
     }`)
   await expect(loadSettings(file)).resolves.toBeDefined()
 })
+
+test.each(['approvals', 'governor', 'guardrails', 'mcp', 'policy', 'remote'])(
+  'the configuration in docs/%s.md is taken as it is printed',
+  async (name) => {
+    const page = await readFile(new URL(`../docs/${name}.md`, import.meta.url), 'utf8')
+    const block = /```[jt]s\n(import[^`]*?export default defineConfig.*?)```/s.exec(page)![1]!
+    const file = await fileWith(
+      block.replace("'handrail'", `'${index}'`).replace('./tokens.ts', './tokens.mjs'),
+    )
+    await writeFile(join(dirname(file), 'tokens.mjs'), 'export const tokenOf = () => ""')
+    expect(policyOf(await loadSettings(file)).length).toBeGreaterThan(1)
+  },
+)
 
 test('a tool named like a built-in takes its place, and is listed once', async () => {
   const echo = { name: 'echo', description: 'Ours', schema: z.object({}), run: async () => '' }

@@ -33,7 +33,7 @@ describe('the README', () => {
       expect(said[2]).toContain('event: answer')
       expect(said[3]).toContain('"status":"cancelling"')
       expect(said[3]).toContain('"status":"CANCELLED"')
-      expect(said[4]).toContain('Madrid')
+      expect(said[4]).toContain('partly cloudy')
       expect(said[5]).toContain('"superseded":true')
       expect(said[6]).toContain('"status":"COMPLETED"')
       expect(said[7]).toContain('"title":"Write “later.txt”')
