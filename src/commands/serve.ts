@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
 import { compose } from '../compose.ts'
-import { ConfigError, variables } from '../config.ts'
+import { type Config, ConfigError, variables } from '../config.ts'
 import { strangeNames } from '../env-names.ts'
 import { loadSettings } from '../load-settings.ts'
 import { type Command, complain } from './command.ts'
@@ -22,16 +22,20 @@ export async function serve({ config, args, say }: Command): Promise<number> {
   })
   const server = await compose(config, await loadSettings(config.configFile))
   const port = await server.listen()
-  const everywhere = config.host === '0.0.0.0' || config.host === '::'
-  const host = everywhere
-    ? 'localhost'
-    : config.host.includes(':')
-      ? `[${config.host}]`
-      : config.host
-  const only = config.apiKeys.size === 0 ? ' (this machine only: no HANDRAIL_API_KEYS set)' : ''
-  say(`Handrail listens on http://${host}:${port}${everywhere ? ' (on all addresses)' : only}`)
+  say(`Handrail listens on ${addressOf(config, port)}`)
   if (server.notice !== undefined) say(server.notice)
   await told
   await server.close()
   return 0
+}
+
+/** Where to reach it from here, and who else does. */
+export function addressOf(
+  { host, apiKeys }: Pick<Config, 'host' | 'apiKeys'>,
+  port: number,
+): string {
+  const everywhere = host === '0.0.0.0' || host === '::'
+  const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  const only = apiKeys.size === 0 ? ' (this machine only: no HANDRAIL_API_KEYS set)' : ''
+  return `http://${name}:${port}${everywhere ? ' (on all addresses)' : only}`
 }
