@@ -8,10 +8,18 @@ const hostOf = ({ WEB_HOST }) => WEB_HOST || '127.0.0.1'
 
 /** The port of the page, if it can be had: asked before anything is begun. */
 export async function pagePort(env) {
-  const port = Number(env.WEB_PORT || 3000)
-  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+  const port = /^\d+$/.test(env.WEB_PORT || '3000') ? Number(env.WEB_PORT || 3000) : 0
+  if (port < 1 || port > 65_535)
     throw new Stop(
       `WEB_PORT is ${env.WEB_PORT}, which is no port: set it to a number such as 3000.`,
+    )
+  if (Number(env.PORT || 8000) === port)
+    throw new Stop(
+      `PORT and WEB_PORT are both ${port}, and the page needs a port of its own: set WEB_PORT to another one, or HANDRAIL_WEB=off to start without the page.`,
+    )
+  if (env.HANDRAIL_URL && !/^https?:\/\/[^/]/.test(env.HANDRAIL_URL))
+    throw new Stop(
+      `HANDRAIL_URL is ${env.HANDRAIL_URL}, which is no address: write it like http://localhost:8000.`,
     )
   const probe = createServer()
   await new Promise((resolve, reject) => {
@@ -48,6 +56,7 @@ export function startPage({ url, port, env }) {
       // By the last of these it notices when we are gone, whatever ended us.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
+    const mine = child
     const born = Date.now()
     const read = (chunk) => {
       printed = (printed + chunk).slice(-4_000)
@@ -65,7 +74,8 @@ export function startPage({ url, port, env }) {
       )
       timer = setTimeout(start, wait * 1_000)
     })
-    void tell(child)
+    // Told by itself, since another program may answer on that port.
+    child.once('message', () => void tell(mine))
   }
   const shown = host === '127.0.0.1' || host === '0.0.0.0' || host === '::' ? 'localhost' : host
   const tell = async (mine) => {

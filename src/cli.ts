@@ -1,5 +1,6 @@
 import type { Command } from './commands/command.ts'
 import { ConfigError, readConfig } from './config.ts'
+import { version } from './version.ts'
 
 const help = `handrail                     serve, until it is stopped
 handrail migrate             bring the database's schema up to date
@@ -16,7 +17,11 @@ handrail audit head [--thread ID]
 handrail audit export --thread ID
                              prove that nothing was changed; print heads to keep elsewhere, or decisions
 
+handrail --version
+
 The store is Postgres when DATABASE_URL is set, and the directory HANDRAIL_DATA (./data) otherwise.
+The server is set by the environment: PORT (8000), HANDRAIL_CONFIG (handrail.config.ts: agents, tools, policy),
+HANDRAIL_MODEL and the key for it, HANDRAIL_API_KEYS. All of them: the table of settings in README.md.
 `
 
 /** Loaded when they are asked for: a server needs none of the others. */
@@ -41,6 +46,10 @@ async function run([name = 'serve', ...args]: readonly string[]): Promise<number
     process.stdout.write(help)
     return 0
   }
+  if (['version', '--version', '-v'].includes(name)) {
+    say(version())
+    return 0
+  }
   if (!Object.hasOwn(commands, name))
     throw new ConfigError(`There is no command ${name}.\n\n${help}`)
   const command = await commands[name]!()
@@ -59,8 +68,7 @@ function progress(line: string): void {
 
 function die(error: unknown): never {
   const { code, message, stack } = error as { code?: string; message?: string; stack?: string }
-  const taken = 'The port is taken by another program. Set PORT to a free one.'
-  process.stderr.write(`Handrail cannot go on: ${code === 'EADDRINUSE' ? taken : message}\n`)
+  process.stderr.write(`Handrail cannot go on: ${message}\n`)
   const expected = error instanceof ConfigError || code !== undefined
   if (!expected) process.stderr.write(`${stack}\n`)
   process.exit(1)

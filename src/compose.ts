@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import { accountAgents } from './account-analysis.ts'
@@ -12,12 +11,13 @@ import { callMeter } from './core/meter.ts'
 import { Providers } from './core/providers.ts'
 import { createRuntime } from './core/runtime.ts'
 import { StoreClock } from './core/store-clock.ts'
-import type { Tool } from './core/tool.ts'
+import { lastOfEach, type Tool } from './core/tool.ts'
 import type { Log } from './core/worker.ts'
 import { openGuard } from './guardrails/guardrails.ts'
 import type { Clock } from './lib/clock.ts'
 import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
+import { refuseNoDirectory } from './lib/directory.ts'
 import { newId } from './lib/ids.ts'
 import { fileSpool } from './lib/spool.ts'
 import { type Listener, listen } from './listen.ts'
@@ -30,6 +30,7 @@ import { createServer } from './server.ts'
 import { type AgentSettings, policyOf, type Settings, toolsFrom } from './settings.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
+import { version } from './version.ts'
 import { webhook } from './webhooks/webhook.ts'
 import { aguiWire } from './wires/agui/wire.ts'
 import { approvalsWire } from './wires/approvals/wire.ts'
@@ -66,6 +67,7 @@ export async function compose(
     remoteAgents: () => remotes?.agents() ?? [],
     fixed: elsewhere.agents,
   })
+  refuseNoDirectory(config.spool, 'HANDRAIL_SPOOL')
   const store = await openStore(config, { clock: ownClock, log, crash })
   if (store.time) await clock.follow(store.time, log, closing.signal)
   const { keys: audit, notice } = await openAudit(config, log)
@@ -193,7 +195,7 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later
   const standIn = settings.fallback ?? config.fallbackModel
   const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }
   const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
-  const tools = [...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)]
+  const tools = lastOfEach([...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)])
   const policy = policyOf(settings)
   const description = 'Answers, and uses tools with your approval'
   const own = settings.agents ?? [
@@ -250,7 +252,7 @@ function joined(
   let all: readonly Tool[] = own
   return () => {
     const now = others.map((list) => list())
-    if (now.some((list, i) => list !== last[i])) all = [...now.flat(), ...own]
+    if (now.some((list, i) => list !== last[i])) all = lastOfEach([...now.flat(), ...own])
     last = now
     return all
   }
@@ -279,9 +281,4 @@ function pick<T extends object, K extends keyof T>(
 ): Partial<Pick<T, K>> {
   const given = keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]])
   return Object.fromEntries(given) as Partial<Pick<T, K>>
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigError, readConfig } from './config.ts'
+import { serve } from '../test/support/serve.ts'
+import { ConfigError, readConfig, variables } from './config.ts'
+import { takenPaths } from './env-fields.ts'
+import { strangeNames } from './env-names.ts'
 
 describe('configuration', () => {
   test('has defaults for everything and listens on this machine only', () => {
@@ -37,8 +40,81 @@ describe('configuration', () => {
     ['HANDRAIL_TOTAL_LEGS', 'many'],
     ['HANDRAIL_TENANT_LEGS', '-1'],
     ['HANDRAIL_TENANT_LEGS', '1.5'],
+    ['PORT', '1.5'],
+    ['PORT', '0x50'],
+    ['PORT', '1e3'],
+    ['HANDRAIL_ACTION_LIMIT', 'abc'],
+    ['HANDRAIL_MONEY_LIMIT', 'abc'],
+    ['HANDRAIL_MONEY_LIMIT', '0'],
+    ['HANDRAIL_WEBHOOK_URL', 'foo'],
+    ['HANDRAIL_BASE_PATH', '/chats'],
+    ['HANDRAIL_BASE_PATH', '/threads/copilotkit'],
+    ['HANDRAIL_CORS_ORIGINS', 'foo'],
+    ['HANDRAIL_CORS_ORIGINS', 'https://a.example/'],
+    ['HANDRAIL_CORS_ORIGINS', 'https://a.example:443'],
   ])('%s=%s is one sentence that names it', (name, value) => {
     expect(() => readConfig({ [name]: value })).toThrow(ConfigError)
     expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`^${name}: [^\\n]+$`))
+  })
+
+  test.each([
+    [{ PORT: 'abc' }, 'PORT: write a whole number from 0 to 65535, not abc.'],
+    [
+      { HANDRAIL_MAX_BODY: '4MiB' },
+      'HANDRAIL_MAX_BODY: write bytes as a whole number of 1 or more, not 4MiB.',
+    ],
+    [
+      { HANDRAIL_WEBHOOK_URL: 'foo' },
+      'HANDRAIL_WEBHOOK_URL: write an address that looks like https://host/path',
+    ],
+  ])('%o is told what to write', (env, sentence) => {
+    expect(() => readConfig(env)).toThrow(sentence)
+  })
+
+  test.each([
+    ['a-key-of-16-chars=ann,a-key-of-16-chars=bob', /ann and bob have the same key/],
+    ['a-key-of-16-chars$=ann', /^HANDRAIL_API_KEYS: the key of ann .* letters, digits or one of/],
+    ['a-key-of-16-chars==ann', /^HANDRAIL_API_KEYS: the key of ann /],
+    ['a-key-of-16-chars', /^HANDRAIL_API_KEYS: write key=user/],
+    ['a-key-of-16-chars=ann:owner', /no role can be called owner/],
+  ])('keys %s are refused, and not shown', (text, sentence) => {
+    const read = () => readConfig({ HANDRAIL_API_KEYS: text })
+    expect(read).toThrow(sentence)
+    expect(read).not.toThrow(/a-key-of/)
+  })
+
+  test('takes numbers and origins as they are meant', () => {
+    const origins = 'https://a.example, http://b.example:81 capacitor://localhost *'
+    const read = readConfig({
+      ...{ PORT: ' 80 ', HANDRAIL_MONEY_LIMIT: '.5', HANDRAIL_CORS_ORIGINS: origins },
+    })
+    expect(read).toMatchObject({ port: 80, governor: { moneyLimit: 0.5 } })
+    expect([...read.origins]).toEqual(origins.split(/[ ,]+/))
+  })
+
+  test('names the setting that is nearest to one that is none', () => {
+    const told = strangeNames(
+      {
+        ...{ HANDRAIL_API_KEY: 'x', HANDRAIL_PORT: '80' },
+        ...{ HANDRAIL_DATA: 'x', HANDRAIL_TEST_STORE: 'x', HANDRAIL_WEB: 'off' },
+        ...{ HANDRAIL_WEB_PORT: 'tcp://10.0.0.1:80', HANDRAIL_SERVICE_HOST: '10.0.0.1' },
+      },
+      variables,
+    )
+    expect(told).toEqual([
+      'HANDRAIL_API_KEY is set, and there is no such setting. The nearest is HANDRAIL_API_KEYS.',
+      'HANDRAIL_PORT is set, and there is no such setting. The nearest is PORT.',
+    ])
+  })
+
+  test('knows which paths are taken', async () => {
+    const server = await serve()
+    const { paths } = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+      paths: Record<string, unknown>
+    }
+    const first = Object.keys(paths).map((path) => path.split('/')[1]!)
+    const free = ['', 'api', 'copilotkit']
+    const others = [...new Set(first)].filter((word) => !free.includes(word))
+    expect(others.sort()).toEqual([...takenPaths].sort())
   })
 })

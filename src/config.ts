@@ -1,10 +1,20 @@
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { readApiKeys } from './api-keys.ts'
 import type { StartingBudget } from './core/agent-setups.ts'
-import { ownerWord } from './core/audience.ts'
 import { type UnattendedRule, unattendedRules } from './core/governor.ts'
 import type { Caller } from './core/runtime.ts'
+import {
+  address,
+  basePath,
+  limit,
+  milliseconds,
+  money,
+  onOff,
+  origins,
+  whole,
+} from './env-fields.ts'
 import { ConfigError } from './lib/config-error.ts'
 import type { Access } from './models/maker.ts'
 import type { ZohoAccess } from './tools/zoho/client.ts'
@@ -73,18 +83,10 @@ export interface Config {
   crash: string | undefined
 }
 
-const whole = (fallback: number, least = 0) => z.coerce.number().int().min(least).default(fallback)
-/** Absent means no limit: a default would be one. */
-const limit = z.coerce.number().int().min(1).optional()
-const onOff = (fallback: 'on' | 'off') => z.enum(['on', 'off']).default(fallback)
-
-const address = z
-  .string()
-  .regex(/^https?:\/\//, 'must look like https://host/v1')
-  .optional()
+const model = address('https://host/v1')
 
 const schema = z.object({
-  PORT: whole(8000).refine((port) => port < 65_536, 'must be a port number'),
+  PORT: whole(8000, 0, undefined, 65_535),
   HOST: z.string().min(1).optional(),
   HANDRAIL_DATA: z.string().min(1).default('./data'),
   HANDRAIL_SPOOL: z.string().min(1).optional(),
@@ -101,56 +103,53 @@ const schema = z.object({
   LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
   HANDRAIL_CONFIG: z.string().min(1).optional(),
   HANDRAIL_API_KEYS: z.string().default(''),
-  HANDRAIL_MAX_BODY: whole(4 * 1024 * 1024, 1),
+  HANDRAIL_MAX_BODY: whole(4 * 1024 * 1024, 1, 'bytes'),
   HANDRAIL_MAX_LEGS: whole(256, 1),
   HANDRAIL_TOTAL_LEGS: limit,
   HANDRAIL_TENANT_LEGS: limit,
-  HANDRAIL_LEASE_MS: whole(15_000, 100),
-  HANDRAIL_GRACE_MS: z.coerce.number().int().min(0).optional(),
-  HANDRAIL_DRAIN_MS: whole(5_000),
-  HANDRAIL_DEMO_DELAY_MS: whole(15),
+  HANDRAIL_LEASE_MS: whole(15_000, 100, 'milliseconds'),
+  HANDRAIL_GRACE_MS: milliseconds,
+  HANDRAIL_DRAIN_MS: whole(5_000, 0, 'milliseconds'),
+  HANDRAIL_DEMO_DELAY_MS: whole(15, 0, 'milliseconds'),
   HANDRAIL_MODEL: z.string().min(1).optional(),
   HANDRAIL_FALLBACK_MODEL: z.string().min(1).optional(),
   HANDRAIL_OPENAI_API: z.enum(['chat', 'responses']).default('responses'),
   HANDRAIL_CLIENT_KEYS: onOff('off'),
   OPENAI_API_KEY: z.string().optional(),
-  OPENAI_BASE_URL: address,
+  OPENAI_BASE_URL: model,
   ANTHROPIC_API_KEY: z.string().optional(),
-  ANTHROPIC_BASE_URL: address,
+  ANTHROPIC_BASE_URL: model,
   GOOGLE_GENERATIVE_AI_API_KEY: z.string().optional(),
   GEMINI_API_KEY: z.string().optional(),
   GOOGLE_API_KEY: z.string().optional(),
-  GOOGLE_BASE_URL: address,
+  GOOGLE_BASE_URL: model,
   ZOHO_CLIENT_ID: z.string().optional(),
   ZOHO_CLIENT_SECRET: z.string().optional(),
   ZOHO_REFRESH_TOKEN: z.string().optional(),
-  ZOHO_ACCOUNTS_URL: address,
-  ZOHO_API_URL: address,
-  HANDRAIL_SESSION_TTL: whole(3_600, 1),
-  HANDRAIL_HEARTBEAT_MS: whole(15_000, 10),
-  HANDRAIL_SEGMENT_BYTES: whole(16 * 1024 * 1024, 1_024),
-  HANDRAIL_CORS_ORIGINS: z.string().default(''),
-  HANDRAIL_BASE_PATH: z
-    .string()
-    .regex(/^(\/[\w.-]+)+$/, 'must look like /copilotkit')
-    .default('/copilotkit'),
+  ZOHO_ACCOUNTS_URL: address('https://accounts.zoho.eu'),
+  ZOHO_API_URL: address('https://www.zohoapis.eu'),
+  HANDRAIL_SESSION_TTL: whole(3_600, 1, 'seconds'),
+  HANDRAIL_HEARTBEAT_MS: whole(15_000, 10, 'milliseconds'),
+  HANDRAIL_SEGMENT_BYTES: whole(16 * 1024 * 1024, 1_024, 'bytes'),
+  HANDRAIL_CORS_ORIGINS: origins,
+  HANDRAIL_BASE_PATH: basePath,
   HANDRAIL_AGUI_BUSY: z.enum(['reject', 'queue']).default('reject'),
   HANDRAIL_GRAPHQL_STOP: z.enum(['grace', 'cancel', 'continue']).default('grace'),
-  HANDRAIL_GRAPHQL_GRACE_MS: whole(3_000),
+  HANDRAIL_GRAPHQL_GRACE_MS: whole(3_000, 0, 'milliseconds'),
   HANDRAIL_INTROSPECTION: onOff('on'),
   HANDRAIL_GRAPHIQL: onOff('on'),
   HANDRAIL_PUBLIC_API_KEY: z.string().min(1).optional(),
   HANDRAIL_HITL: onOff('off'),
   HANDRAIL_ACTION_LIMIT: whole(10),
   HANDRAIL_TOKEN_LIMIT: limit,
-  HANDRAIL_MONEY_LIMIT: z.coerce.number().positive().optional(),
+  HANDRAIL_MONEY_LIMIT: money,
   HANDRAIL_UNATTENDED: z.enum(unattendedRules).default('ask'),
   HANDRAIL_USER_LIMIT: limit,
-  HANDRAIL_WEBHOOK_URL: address,
+  HANDRAIL_WEBHOOK_URL: address('https://host/path'),
   HANDRAIL_WEBHOOK_SECRET: z.string().optional(),
   HANDRAIL_WEBHOOK_EVENTS: z.enum(['raised', 'all']).default('raised'),
-  HANDRAIL_WEBHOOK_RETRY_MS: whole(15_000, 1),
-  HANDRAIL_PUBLIC_URL: address,
+  HANDRAIL_WEBHOOK_RETRY_MS: whole(15_000, 1, 'milliseconds'),
+  HANDRAIL_PUBLIC_URL: address('https://host'),
   HANDRAIL_AUDIT: onOff('on'),
   HANDRAIL_AUDIT_KEY: z
     .string()
@@ -159,6 +158,9 @@ const schema = z.object({
     .optional(),
   HANDRAIL_CRASH: z.string().optional(),
 })
+
+/** The names of all that may be set. */
+export const variables: readonly string[] = Object.keys(schema.shape)
 
 export function readConfig(env: Record<string, string | undefined>): Readonly<Config> {
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '')
@@ -201,7 +203,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     access: accessOf(read),
     openaiApi: read.HANDRAIL_OPENAI_API,
     clientKeys: read.HANDRAIL_CLIENT_KEYS === 'on',
-    origins: new Set(read.HANDRAIL_CORS_ORIGINS.split(/[\s,]+/).filter(Boolean)),
+    origins: new Set(read.HANDRAIL_CORS_ORIGINS),
     basePath: read.HANDRAIL_BASE_PATH,
     aguiBusy: read.HANDRAIL_AGUI_BUSY,
     graphql: {
@@ -231,7 +233,6 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
 function webhookOf(read: z.infer<typeof schema>): Config['webhook'] {
   const { HANDRAIL_WEBHOOK_URL: url, HANDRAIL_WEBHOOK_SECRET: secret } = read
   if (url === undefined) return undefined
-  if (!URL.canParse(url)) throw new ConfigError('HANDRAIL_WEBHOOK_URL: must be an address.')
   if (secret === undefined || keyFrom(secret).length < 24)
     throw new ConfigError(
       'HANDRAIL_WEBHOOK_SECRET: give at least 24 bytes, as whsec_<base64> or as text, to sign what is sent.',
@@ -281,25 +282,3 @@ const databaseOf = (url: string, read: z.infer<typeof schema>) => ({
 
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
-
-/** `key=user` or `key=tenant/user` or `key=tenant/user:role+role`, separated by commas. */
-function readApiKeys(text: string): Map<string, Omit<Caller, 'wire'>> {
-  const keys = new Map<string, Omit<Caller, 'wire'>>()
-  for (const part of text.split(',').map((one) => one.trim())) {
-    if (part === '') continue
-    const match =
-      /^([\w.~-]{16,})=(?:([\w.@-]+)\/)?([\w.@-]+)(?::(\w{1,100}(?:\+\w{1,100})*))?$/.exec(part)
-    if (!match) {
-      throw new ConfigError(
-        'HANDRAIL_API_KEYS: write key=user or key=tenant/user:role, with keys of 16 characters or more.',
-      )
-    }
-    const [, key, tenant = 'default', user, roles = 'user'] = match
-    if (roles.split('+').includes(ownerWord))
-      throw new ConfigError(
-        'HANDRAIL_API_KEYS: no role can be called owner: that is whose chat it is.',
-      )
-    keys.set(key!, { tenant, user: user!, roles: roles.split('+') })
-  }
-  return keys
-}

@@ -33,3 +33,16 @@ test('requests that come together are taken in a few at a time', async () => {
   await askAll()
   expect(Math.max(...perTurn.values())).toBeLessThanOrEqual(5)
 })
+
+test('a port that is taken, and an address that is none, are named', async () => {
+  const fetch = async () => new Response('ok')
+  const first = await listen(fetch, { port: 0, host: '127.0.0.1' })
+  onTestFinished(() => first.close())
+  const { port } = first
+  await expect(listen(fetch, { port, host: '127.0.0.1' })).rejects.toThrow(
+    `PORT: ${port} is taken by another program. Set PORT to a free one.`,
+  )
+  await expect(listen(fetch, { port: 0, host: '192.0.2.1' })).rejects.toThrow(
+    /^HOST: 192.0.2.1 is no/,
+  )
+})

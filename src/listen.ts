@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { serve } from '@hono/node-server'
+import { ConfigError } from './lib/config-error.ts'
 import { turnstile } from './lib/turnstile.ts'
 
 export interface Listener {
@@ -48,7 +49,7 @@ export async function listen(
   })
   await new Promise<void>((resolve, reject) => {
     server.once('listening', resolve)
-    server.once('error', reject)
+    server.once('error', (error) => reject(told(error, port, hostname)))
   })
   return {
     port: (server.address() as AddressInfo).port,
@@ -70,4 +71,16 @@ export async function listen(
       })
     },
   }
+}
+
+/** Why there is nothing to listen on, with the setting that would help. */
+function told(error: NodeJS.ErrnoException, port: number, host: string): Error {
+  const sentences: Record<string, string> = {
+    EADDRINUSE: `PORT: ${port} is taken by another program. Set PORT to a free one.`,
+    EACCES: `PORT: ${port} is not for this user. Set PORT to one over 1023.`,
+    EADDRNOTAVAIL: `HOST: ${host} is no address of this machine. Set HOST to one that is.`,
+    ENOTFOUND: `HOST: there is no ${host}. Set HOST to an address of this machine.`,
+  }
+  const sentence = sentences[error.code ?? '']
+  return sentence === undefined ? error : new ConfigError(sentence)
 }

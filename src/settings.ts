@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { type AgentPermissions, permissionModes, permissionRules } from './agent-permissions.ts'
 import type { AccountAnalysisOptions } from './agents/account-analysis/steps.ts'
 import type { RemoteSettings } from './agents/remote/settings.ts'
@@ -10,7 +7,7 @@ import type { AgentGovernor } from './core/agent-setups.ts'
 import { checkPolicy, defaultPolicy, type PolicyRule } from './core/policy.ts'
 import type { ProviderRules } from './core/providers.ts'
 import type { RetryRule } from './core/retry.ts'
-import { isZod, type JsonInput, type Tool } from './core/tool.ts'
+import type { Tool } from './core/tool.ts'
 import type { Prices } from './core/usage.ts'
 import type { Silence } from './core/watch.ts'
 import type { Sizes } from './core/writing.ts'
@@ -87,36 +84,6 @@ export interface AgentSettings extends AgentPermissions {
 }
 
 export const defineConfig = (settings: Settings): Settings => settings
-
-/** Reads the named file, or `handrail.config.{ts,mjs,js}` beside us if there is one. */
-export async function loadSettings(named: string | undefined): Promise<Settings> {
-  const names =
-    named === undefined ? ['ts', 'mjs', 'js'].map((end) => `handrail.config.${end}`) : [named]
-  const path = names.map((name) => resolve(name)).find((one) => existsSync(one))
-  if (path === undefined) {
-    if (named === undefined) return {}
-    throw new ConfigError(`HANDRAIL_CONFIG: there is no file ${named}.`)
-  }
-  const url = pathToFileURL(path).href
-  const module = path.endsWith('.ts')
-    ? await (await import('tsx/esm/api')).tsImport(url, import.meta.url)
-    : await import(url)
-  const settings = module.default?.default ?? module.default
-  if (typeof settings !== 'object' || settings === null) {
-    throw new ConfigError(`${named ?? names[0]}: export the settings as the default export.`)
-  }
-  refuseStrangeTools(settings as Settings)
-  return settings as Settings
-}
-
-/** Found at the start, and not by the first run that offers the tool to a model. */
-function refuseStrangeTools({ tools = [], actions, agents = [] }: Settings): void {
-  const others = agents.flatMap((one) => ('agent' in one ? toolsFrom(one.tools ?? []) : []))
-  for (const { name, schema } of [...toolsFrom(tools, actions), ...others]) {
-    if (isZod(schema) || typeof (schema as JsonInput | undefined)?.issues === 'function') continue
-    throw new ConfigError(`tools: the schema of ${name} is not of zod 4. Make it with zod 4.`)
-  }
-}
 
 /**
  * The operator's rules, then the default ones; around them what an agent's own permissions say. Throws with

@@ -2,6 +2,7 @@ import { ConfigError } from '../config.ts'
 import { exportLines } from '../core/audit-export.ts'
 import type { Kept } from '../core/store.ts'
 import { findAudit } from '../open-audit.ts'
+import { refuseEmpty } from '../open-reader.ts'
 import { type Command, words } from './command.ts'
 import { withReader } from './reading.ts'
 
@@ -9,6 +10,7 @@ import { withReader } from './reading.ts'
 export async function exportDecisions(command: Command): Promise<number> {
   const { thread } = words(command, { thread: { type: 'string' } }).values
   if (thread === undefined) throw new ConfigError('Name a thread: --thread ID.')
+  refuseEmpty(command.config)
   const keys = await findAudit(command.config)
   return await withReader(command.config, async (reader) => {
     let found = false

@@ -1,7 +1,9 @@
+import { ConfigError } from '../config.ts'
 import { refOf } from '../core/audit.ts'
 import { headOf } from '../core/audit-heads.ts'
 import { faults, Verifier, verifyThread } from '../core/audit-verify.ts'
 import { findAudit } from '../open-audit.ts'
+import { refuseEmpty } from '../open-reader.ts'
 import { type Command, complain, words } from './command.ts'
 import { withReader } from './reading.ts'
 
@@ -9,6 +11,7 @@ import { withReader } from './reading.ts'
 export async function exportHeads(command: Command): Promise<number> {
   const { config, say, progress } = command
   const { thread } = words(command, { thread: { type: 'string' } }).values
+  refuseEmpty(config)
   const keys = await findAudit(config)
   let done = 0
   let broken = 0
@@ -17,6 +20,7 @@ export async function exportHeads(command: Command): Promise<number> {
     for await (const threadId of threadIds) {
       const found = await verifyThread(reader.entries(threadId), new Verifier(keys, threadId))
       const { verdict, seq, head: link, problems } = found
+      if (thread !== undefined && seq === 0) throw new ConfigError(`There is no thread ${thread}.`)
       // What is broken is not vouched for.
       if (verdict === 'ok' && link !== null)
         say(JSON.stringify(headOf(keys, { ref: refOf(threadId), seq, link }, Date.now())))

@@ -1,3 +1,4 @@
+import { ConfigError } from '../config.ts'
 import { type AuditKeys, refOf } from '../core/audit.ts'
 import { verifyExport } from '../core/audit-export.ts'
 import { HeadList, readHead } from '../core/audit-heads.ts'
@@ -5,6 +6,7 @@ import { linksOfResidue, refOfResidue, verifyResidue } from '../core/audit-resid
 import { faults, type Problem, type Verdict, Verifier, verifyThread } from '../core/audit-verify.ts'
 import type { Reader } from '../core/store.ts'
 import { findAudit } from '../open-audit.ts'
+import { refuseEmpty } from '../open-reader.ts'
 import { type Command, words } from './command.ts'
 import { linesIn, withReader } from './reading.ts'
 
@@ -23,8 +25,9 @@ const options = {
 /** `handrail audit verify [FILE] [--thread ID] [--heads FILE] [--require-chain] [--json]` */
 export async function verify(command: Command): Promise<number> {
   const { values, positionals } = words(command, options)
-  const keys = await findAudit(command.config)
   const [file] = positionals
+  if (file === undefined) refuseEmpty(command.config)
+  const keys = await findAudit(command.config)
   if (file !== undefined) return await verifyFile(command, keys, file)
 
   const heads = new HeadList()
@@ -46,9 +49,12 @@ export async function verify(command: Command): Promise<number> {
       if (values.json) command.say(JSON.stringify({ ...found, verdict }))
       else if (verdict === 'broken' || values.thread !== undefined)
         for (const line of linesOf({ ...found, verdict })) command.say(line)
-      command.progress(`${counts.ok + counts.unchained + counts.erased + counts.broken} threads`)
+      command.progress(`${totalOf(counts)} threads`)
     }
   })
+  // Of a thread that was erased there is a residue, and of one that disappeared there may be heads.
+  if (values.thread !== undefined && totalOf(counts) === 0)
+    throw new ConfigError(`There is no thread ${values.thread}.`)
   if (values.json) command.say(JSON.stringify({ summary: { ...counts, entries, strange } }))
   else {
     const parts = Object.entries(counts).map(([name, n]) => `${n.toLocaleString('en')} ${name}`)
@@ -57,6 +63,9 @@ export async function verify(command: Command): Promise<number> {
   }
   return counts.broken > 0 || strange > 0 ? 1 : 0
 }
+
+const totalOf = (counts: Record<Verdict['verdict'], number>): number =>
+  Object.values(counts).reduce((sum, n) => sum + n, 0)
 
 /** Residues first: what they have of the heads, a later thread of the same id need not have. */
 async function* verdicts(
@@ -75,7 +84,7 @@ async function* verdicts(
     const ref = refOf(thread)
     const verifier = new Verifier(keys, thread, heads.of(ref))
     const verdict = await verifyThread(reader.entries(thread), verifier)
-    if (verdict.seq === 0 && heads.of(ref).size === 0) continue // erased since it was listed
+    if (verdict.seq === 0 && heads.of(ref).size === 0) continue // not there, or erased since it was listed
     heads.drop(ref)
     yield { thread, ref, ...verdict }
   }

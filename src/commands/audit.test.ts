@@ -1,4 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -124,6 +125,13 @@ describe.each([
     expect(await run(audit, 'verify', '--heads', heads)).toEqual({
       ...{ code: 0, said: ['0 ok, 0 unchained, 2 erased, 0 broken; 22 entries.'] },
     })
+    const erased = await run(audit, 'verify', '--thread', 'one')
+    expect(erased).toMatchObject({ code: 0 })
+    expect(erased.said[0]).toMatch(/: erased, 14 entries/)
+    for (const action of ['verify', 'head', 'export'])
+      await expect(run(audit, action, '--thread', 'nosuch')).rejects.toThrow(
+        /^There is no thread nosuch\.$/,
+      )
     // The id lives again; the heads of its first life are in the residue.
     store = await open()
     await story(store, 'one', 1)
@@ -214,8 +222,36 @@ describe.each([
   })
 })
 
+test.each([
+  ['verify', audit, ['verify']],
+  ['head', audit, ['head']],
+  ['export of decisions', audit, ['export', '--thread', 't']],
+  ['erase', eraseOwner, ['--owner', 'ann']],
+  ['prune', prune, ['--older-than', '1d', '--erase']],
+  ['export', exportThreads, ['copy']],
+])('%s in a directory without chats says so, and makes nothing', async (_, command, args) => {
+  const path = await directory()
+  const data = join(path, 'data')
+  const run = commands({ HANDRAIL_DATA: data, HANDRAIL_AUDIT_KEY: '' })
+  const given = args.map((one) => (one === 'copy' ? join(path, 'copy') : one))
+  await expect(run(command, ...given)).rejects.toThrow(
+    `${data} has no chats: set HANDRAIL_DATA or DATABASE_URL.`,
+  )
+  expect(await readdir(path)).toEqual([])
+})
+
+test('an export that is refused leaves nothing behind', async () => {
+  const data = await directory()
+  const store = await fileStore({ directory: data, clock: systemClock })
+  const copy = join(await directory(), 'copy')
+  await expect(commands({ HANDRAIL_DATA: data })(exportThreads, copy)).rejects.toThrow(/in use/)
+  await store.close()
+  expect(existsSync(copy)).toBe(false)
+})
+
 test('needs a key, and a word', async () => {
   const path = await directory()
+  await (await fileStore({ directory: path, clock: systemClock })).close()
   const run = commands({ HANDRAIL_DATA: path, HANDRAIL_AUDIT_KEY: '' })
   await expect(run(audit, 'verify')).rejects.toThrow(/Set HANDRAIL_AUDIT_KEY/)
   await expect(run(audit)).rejects.toThrow(/verify, head or export/)

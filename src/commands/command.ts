@@ -2,6 +2,8 @@ import { isAbsolute, resolve } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { type Config, ConfigError } from '../config.ts'
 import { systemClock } from '../lib/clock.ts'
+import { makeDirectory } from '../lib/directory.ts'
+import { refuseEmpty } from '../open-reader.ts'
 import { openStore } from '../open-store.ts'
 import { fileStore } from '../stores/file/store.ts'
 import type { Whole } from './transfer.ts'
@@ -28,10 +30,17 @@ export async function withStore<T>(config: Config, use: (store: Whole) => Promis
   return await using(await openStore({ ...config, database }, { clock: systemClock, log }), use)
 }
 
-export async function withDirectory<T>(
-  { config, args }: Command,
-  use: (store: Whole, directory: string) => Promise<T>,
+/** The same where there must be one: a command that looks for threads makes no store of its own. */
+export async function withOldStore<T>(
+  config: Config,
+  use: (store: Whole) => Promise<T>,
 ): Promise<T> {
+  refuseEmpty(config)
+  return await withStore(config, use)
+}
+
+/** The directory that a command names, which is not its store. */
+export function directoryOf({ config, args }: Command): string {
   const [given, ...rest] = args
   if (given === undefined || rest.length > 0) throw new ConfigError('Name one directory.')
   const directory = isAbsolute(given) ? given : resolve(given)
@@ -39,8 +48,15 @@ export async function withDirectory<T>(
     throw new ConfigError(
       'This directory is the store itself: set DATABASE_URL, or HANDRAIL_DATA to another one.',
     )
-  const store = await fileStore({ directory, clock: systemClock, log })
-  return await using(store, (opened) => use(opened, directory))
+  return directory
+}
+
+export async function withDirectory<T>(
+  directory: string,
+  use: (store: Whole) => Promise<T>,
+): Promise<T> {
+  makeDirectory(directory, 'The directory')
+  return await using(await fileStore({ directory, clock: systemClock, log }), use)
 }
 
 async function using<T>(store: Whole, use: (store: Whole) => Promise<T>): Promise<T> {

@@ -315,4 +315,10 @@ test('the program knows its commands and says so', async () => {
   expect(help.stdout).toMatch(/handrail import <directory>/)
   const unknown = await run('toString')
   expect(unknown.stderr).toMatch(/^Handrail cannot go on: There is no command toString/)
+  expect(help.stdout).toMatch(/PORT .*HANDRAIL_CONFIG/)
+  expect((await run('--version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  const options = await run('serve', '--port', '3')
+  expect(options.stderr).toMatch(
+    /^Handrail cannot go on: serve does not know --port.*PORT=8000.*\n$/,
+  )
 })

@@ -9,7 +9,7 @@ import type { CallRules } from './model-calls.ts'
 import { checkPolicy, defaultPolicy, type PolicyRule } from './policy.ts'
 import { Providers } from './providers.ts'
 import { defaultRetry } from './retry.ts'
-import type { Tool } from './tool.ts'
+import { lastOfEach, type Tool } from './tool.ts'
 import { defaultSilence } from './watch.ts'
 
 /** An agent with what it may use. */
@@ -182,7 +182,7 @@ function allToolsOf({ tools = [], agent }: OfTools): readonly Tool[] {
   if (!agent.tools?.length) return given
   const lists = joinedTools.get(agent) ?? new WeakMap<readonly Tool[], readonly Tool[]>()
   joinedTools.set(agent, lists)
-  const all = lists.get(given) ?? [...given, ...agent.tools] // the last of a name stands
+  const all = lists.get(given) ?? lastOfEach([...given, ...agent.tools])
   lists.set(given, all)
   return all
 }

@@ -112,6 +112,11 @@ export const defaultToolTimeout = 30_000
 /** Levels of an input: what reads it, digests it and shows it goes down into each. */
 const deepest = 64
 
+/** One of each name: the last, which takes the place of those before it. */
+export const lastOfEach = (tools: readonly Tool[]): readonly Tool[] => [
+  ...new Map(tools.map((tool) => [tool.name, tool])).values(),
+]
+
 /** Keeps the input type of `run` and the others tied to the schema. */
 export function defineTool<Schema extends InputSchema>(tool: Tool<Schema>): Tool {
   return tool as unknown as Tool

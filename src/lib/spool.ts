@@ -1,12 +1,13 @@
-import { mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { makeDirectory } from './directory.ts'
 
 /** Small JSON files by key, for what must not be lost while its real home is away. */
 export function fileSpool(directory: string) {
   const path = (key: string) => join(directory, `${encodeURIComponent(key).slice(0, 200)}.json`)
   return {
     async save(key: string, value: unknown): Promise<void> {
-      await mkdir(directory, { recursive: true, mode: 0o700 })
+      makeDirectory(directory, 'HANDRAIL_SPOOL', 0o700)
       await writeFile(`${path(key)}.tmp`, JSON.stringify(value), { flush: true })
       await rename(`${path(key)}.tmp`, path(key))
     },

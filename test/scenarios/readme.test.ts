@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -33,7 +34,7 @@ describe('the README', () => {
       expect(said[2]).toContain('event: answer')
       expect(said[3]).toContain('"status":"cancelling"')
       expect(said[3]).toContain('"status":"CANCELLED"')
-      expect(said[4]).toContain('Madrid')
+      expect(said[4]).toContain('partly cloudy')
       expect(said[5]).toContain('"superseded":true')
       expect(said[6]).toContain('"status":"COMPLETED"')
       expect(said[7]).toContain('"title":"Write “later.txt”')
@@ -45,6 +46,16 @@ describe('the README', () => {
       await place.remove()
     }
   }, 120_000)
+
+  test('links to files that are there, and in the package', async () => {
+    const text = await readFile(join(root, 'README.md'), 'utf8')
+    const links = [...text.matchAll(/\]\((?!http)([^)#]+)/g)].map((found) => found[1]!)
+    const { files } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+    for (const link of links) {
+      expect(existsSync(join(root, link)), link).toBe(true)
+      expect(files).toContain(link.split('/')[0])
+    }
+  })
 
   test('shows a configuration that works as printed', async () => {
     const [config] = await blocks('ts')

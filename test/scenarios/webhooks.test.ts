@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
+import { keyFrom, signatureOf } from '../../src/webhooks/signature.ts'
 import { endpoint, type Received, webhookSecret } from '../support/endpoint.ts'
 import { office } from '../support/office.ts'
 
@@ -47,6 +48,12 @@ test('a new question is told, signed, and with nothing of the chat', async () =>
   expect(verify(webhookSecret, notice!.headers, notice!.body)).toBe(true)
   expect(verify(webhookSecret, notice!.headers, notice!.body.replace('5', '6'))).toBe(false)
   expect(verify(webhookSecret.toLowerCase(), notice!.headers, notice!.body)).toBe(false)
+  const plain = 'a secret in plain text, of 24 bytes or more'
+  const { 'webhook-id': id, 'webhook-timestamp': at } = notice!.headers
+  const signed = signatureOf(keyFrom(plain), String(id), String(at), notice!.body)
+  const headers = { ...notice!.headers, 'webhook-signature': signed }
+  expect(verify(plain, headers, notice!.body)).toBe(true)
+  expect(verify(webhookSecret, headers, notice!.body)).toBe(false)
   const old = { ...notice!.headers, 'webhook-timestamp': '1000' }
   expect(verify(webhookSecret, old, notice!.body)).toBe(false)
   await all.server.recorded(await all.threadOf(), 'hook.done')

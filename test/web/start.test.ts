@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryDirectory } from '../support/server.ts'
@@ -92,6 +94,45 @@ test('a port that is taken is one sentence, and nothing is started', async () =>
     `The page's port ${port} is taken by another program: set WEB_PORT to a free one, or HANDRAIL_WEB=off to start without the page.`,
   )
 })
+
+test.each<[string, Record<string, string>, RegExp]>([
+  ['PORT as WEB_PORT', { PORT: '25901', WEB_PORT: '25901' }, /^PORT and WEB_PORT are both 25901/],
+  ['a port in letters', { WEB_PORT: '0xbb8' }, /^WEB_PORT is 0xbb8, which is no port/],
+  [
+    'no address',
+    { HANDRAIL_URL: 'localhost:8000' },
+    /^HANDRAIL_URL is localhost:8000, .*like http:/,
+  ],
+])('%s is one sentence, and nothing is started', async (_, env, sentence) => {
+  const { exited, output } = await start(env)
+  expect(await exited).toBe(1)
+  expect(output()).toMatch(sentence)
+  expect(output()).not.toContain('listens')
+})
+
+test('another program on its port is not taken for the page', async () => {
+  const port = await freePort()
+  // Free while it is asked for, and taken by the time the page wants it.
+  const env = { WEB_PORT: String(port), HANDRAIL_CONFIG: await slowConfig(port) }
+  const { says, output } = await start(env)
+  await says("The page's server ended")
+  expect(output()).not.toContain('The page is at')
+})
+
+/** A configuration that takes a port before the server listens, and answers there as the page would. */
+async function slowConfig(port: number): Promise<string> {
+  const { path, remove } = await temporaryDirectory()
+  onTestFinished(remove)
+  const file = join(path, 'handrail.config.mjs')
+  await writeFile(
+    file,
+    `import { createServer } from 'node:http'
+    const other = createServer((_, response) => response.end('ok'))
+    await new Promise((resolve) => other.listen(${port}, '127.0.0.1', resolve))
+    export default {}`,
+  )
+  return file
+}
 
 test('without a page there is none', async () => {
   const { child, says } = await start({ HANDRAIL_WEB: 'off' })

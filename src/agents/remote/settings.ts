@@ -31,14 +31,16 @@ const calls = z.custom<object>((value) => typeof value === 'function', 'must be 
 const headers = z.union([z.record(z.string(), z.string()), calls]).optional()
 const name = z.string().min(1).max(200)
 const shapes = {
-  agui: z.strictObject({
-    ...common,
-    headers,
-    name,
-    description: z.string().optional(),
-    url: address.optional(),
-    agent: z.looseObject({ run: calls, clone: calls }).optional(),
-  }),
+  agui: z
+    .strictObject({
+      ...common,
+      headers,
+      name,
+      description: z.string().optional(),
+      url: address.optional(),
+      agent: z.looseObject({ run: calls, clone: calls }).optional(),
+    })
+    .refine(({ url, agent }) => url ?? agent, 'give the url of the agent, or the agent itself.'),
   langGraph: z.strictObject({
     ...common,
     headers,

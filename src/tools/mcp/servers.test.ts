@@ -12,7 +12,7 @@ import { checkServers, type McpServer } from './servers.ts'
 test.each([
   ['a b', { command: 'x' }, /^mcp\.a b: name servers with/],
   ['a__b', { command: 'x' }, /^mcp\.a__b: name servers with/],
-  ['a', {}, /^mcp\.a\.command: /],
+  ['a', {}, /^mcp\.a: give it a command to start, or the url/],
   ['a', { url: 'file:///etc/passwd' }, /^mcp\.a\.url: /],
   ['a', { url: 'http://localhost/', command: 'x' }, /^mcp\.a: .*command/],
   ['a', { command: 'x', timeout: -1 }, /^mcp\.a\.timeout: /],

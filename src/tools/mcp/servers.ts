@@ -63,7 +63,10 @@ export function checkServers(servers: Record<string, McpServer>): void {
     if (!/^[a-zA-Z0-9-]{1,24}$/.test(name)) {
       throw new ConfigError(`mcp.${name}: name servers with 1 to 24 letters, digits or hyphens.`)
     }
-    const shape = typeof server === 'object' && 'url' in server ? address : program
+    if (!('url' in server) && !('command' in server)) {
+      throw new ConfigError(`mcp.${name}: give it a command to start, or the url of a server.`)
+    }
+    const shape = 'url' in server ? address : program
     const read = shape.safeParse(server)
     if (read.success) continue
     const [{ path, message }] = read.error.issues as [z.core.$ZodIssue]
