@@ -7,7 +7,7 @@ import { type Engine, type FileStoreOptions, openEngine } from './engine.ts'
 import { prepare } from './entry-line.ts'
 import { find } from './find.ts'
 import type { Journal } from './journal.ts'
-import { lockDirectory } from './lock.ts'
+import { type Lock, lockDirectory } from './lock.ts'
 import { epochRecord } from './log.ts'
 import { unavailable } from './writer.ts'
 
@@ -19,7 +19,7 @@ export interface FileStoreExtras {
   /** Writes the journals now. */
   sync(): Promise<void>
   onDescribe(describe: Describe): void
-  /** Why the store accepts nothing more, if a sync has failed. */
+  /** Why the store accepts nothing more, if a sync has failed or the directory is not ours any more. */
   readonly failed: Error | undefined
 }
 
@@ -27,16 +27,16 @@ export interface FileStoreExtras {
 export async function fileStore(options: FileStoreOptions): Promise<FileStore> {
   await mkdir(options.directory, { recursive: true })
   const directory = await realpath(options.directory)
-  const unlock = await lockDirectory(directory)
+  const lock = await lockDirectory(directory)
   try {
-    return storeOf(await openEngine({ ...options, directory }), options.clock, unlock)
+    return storeOf(await openEngine({ ...options, directory }, lock), options.clock, lock)
   } catch (error) {
-    await unlock()
+    await lock.release()
     throw error
   }
 }
 
-function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): FileStore {
+function storeOf(engine: Engine, clock: Clock, lock: Lock): FileStore {
   const { tables, chats, leases, writer, keeper, describer, moved, health } = engine
   let closing: Promise<void> | undefined
 
@@ -97,7 +97,7 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     },
 
     close() {
-      closing ??= close(engine, unlock)
+      closing ??= close(engine, lock)
       return closing
     },
 
@@ -199,10 +199,7 @@ function workOf({ tables, leases }: Engine, now: number, limit: number) {
   return Number.isFinite(nextAt) ? { threadIds, nextAt } : { threadIds }
 }
 
-async function close(
-  { writer, upkeep, describer, commitLog }: Engine,
-  unlock: () => Promise<void>,
-) {
+async function close({ writer, upkeep, describer, commitLog }: Engine, lock: Lock) {
   writer.stop(new RuntimeError('stopping'))
   try {
     await writer.drained()
@@ -210,6 +207,6 @@ async function close(
     await describer.drained(5_000)
     await commitLog.close()
   } finally {
-    await unlock()
+    await lock.release()
   }
 }

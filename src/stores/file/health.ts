@@ -1,0 +1,56 @@
+import { type Disk, isFull, isInPlace, type Log, type Place } from './disk.ts'
+
+/**
+ * Remembers what no further write can make good: a sync that failed, after which the system may have
+ * dropped what was written, and a lock or log that is not ours any more. It is said once.
+ */
+export class Health {
+  failed: Error | undefined
+  onFailure: (error: Error) => void = () => {}
+  readonly #log: Log
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  watch({ write, sync, commit }: Disk): Disk {
+    return {
+      write,
+      sync: async (file, path) => {
+        try {
+          await sync(file, path)
+        } catch (error) {
+          this.#fail(error as Error, path, 'a sync failed')
+          throw error
+        }
+      },
+      commit: async (file, bytes, position, path) => {
+        try {
+          await commit(file, bytes, position, path)
+        } catch (error) {
+          if (!isFull(error)) this.#fail(error as Error, path, 'a sync failed')
+          throw error
+        }
+      },
+    }
+  }
+
+  /** Whether the store goes on: it does not once a file of ours is gone from its place, or another is there. */
+  look(place: Place | undefined): boolean {
+    if (this.failed || !place) return this.failed === undefined
+    try {
+      if (isInPlace(place)) return true
+      throw new Error(`${place.path} was removed, or is of another process now`)
+    } catch (error) {
+      this.#fail(error as Error, place.path, 'the directory was taken from this process')
+      return false
+    }
+  }
+
+  #fail(error: Error, path: string, what: string) {
+    if (this.failed) return
+    this.failed = error
+    this.#log.error({ err: error, path }, `${what}: nothing more is accepted until a restart`)
+    this.onFailure(error)
+  }
+}
