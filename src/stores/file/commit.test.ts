@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { create, entry } from '../../../test/contracts/store.contract.ts'
-import { workshop } from '../../../test/support/file-workshop.ts'
+import { unsynced, workshop } from '../../../test/support/file-workshop.ts'
 import { type Disk, nodeDisk } from './disk.ts'
 
 const { directory, open, corpse } = workshop()
@@ -191,6 +191,25 @@ test('drops segments whose contents have moved to journals and index', async () 
   await expect.poll(async () => (await readdir(join(path, 'log'))).length).toBe(1)
   const again = await open(await corpse(path))
   expect(await again.read('t')).toHaveLength(51)
+})
+
+test('keeps a thread that was made anew while others were being removed', async () => {
+  const path = await directory()
+  const store = await open(path, { fs: unsynced })
+  for (const id of ['big', 't']) await create(store, id)
+  await store.sync()
+  const folder = join(path, 'chats', 'big')
+  await Promise.all(Array.from({ length: 2_000 }, (_, n) => writeFile(join(folder, `${n}`), '')))
+  await store.erase('big', {})
+  const removing = store.sync()
+  await store.erase('t', {})
+  await create(store, 't')
+  await store.append('t', [entry('t')], {})
+  await removing
+  await store.sync()
+  expect(await store.read('t')).toHaveLength(2)
+  await store.close()
+  expect(await (await open(path)).read('t')).toHaveLength(2)
 })
 
 test('writes the files that people read, and only where they belong', async () => {
