@@ -182,7 +182,7 @@ function nextEpoch({ leases, writer }: Engine, beyond = 0): Promise<void> {
   })
 }
 
-function workOf({ tables, leases }: Engine, now: number, limit: number) {
+function workOf({ tables, leases, chats }: Engine, now: number, limit: number) {
   const found = new Set<string>()
   let nextAt = Number.POSITIVE_INFINITY
   for (const threadId of tables.legs) {
@@ -195,6 +195,7 @@ function workOf({ tables, leases }: Engine, now: number, limit: number) {
       if (at <= now) found.add(threadId)
       else nextAt = Math.min(nextAt, at)
     }
+  for (const threadId of chats.damaged.keys()) found.delete(threadId) // nobody can
   const threadIds = [...found].slice(0, limit)
   return Number.isFinite(nextAt) ? { threadIds, nextAt } : { threadIds }
 }
