@@ -60,6 +60,12 @@ export interface Store {
   /** Gives the lease back; a stale fence does nothing. */
   release(threadId: string, fence: number): Promise<void>
 
+  /**
+   * Whether a transition would be taken now, found out without one. Rejects with `store_unavailable`. Whoever
+   * asks often costs nothing: it is looked at most once a second.
+   */
+  probe(): Promise<void>
+
   /** Threads that need a look: a leg to drive and no live lease, or a timer that is due. */
   work(limit: number): Promise<{ threadIds: string[]; nextAt?: number }>
 

@@ -110,6 +110,42 @@ test('rejects a batch that could not be written, and recovers by itself', async 
   ])
 })
 
+test('finds out by itself that there is room again, and says both once', async () => {
+  const path = await directory()
+  const said: string[] = []
+  const note = (_: object, message: string) => void said.push(message)
+  let full = false
+  let tried = 0
+  const fs: Partial<Disk> = {
+    async commit(...given) {
+      if (full) tried++
+      if (full) throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+      await nodeDisk.commit(...given)
+    },
+  }
+  const store = await open(path, { fs, log: { info: note, warn: note, error: note } })
+  await create(store, 't')
+  await store.probe()
+  full = true
+  const refused = { code: 'store_unavailable' }
+  await expect(store.append('t', [entry('t')], {})).rejects.toMatchObject(refused)
+  const asked = await Promise.allSettled(Array.from({ length: 20 }, () => store.probe()))
+  expect(asked.every(({ status }) => status === 'rejected')).toBe(true)
+  expect(tried).toBe(2)
+  full = false
+  const probe = () =>
+    store.probe().then(
+      () => true,
+      () => false,
+    )
+  await expect.poll(probe, { timeout: 5_000 }).toBe(true)
+  expect(said).toEqual([
+    expect.stringContaining('are refused'),
+    expect.stringContaining('are taken'),
+  ])
+  expect(await readdir(join(path, 'log'))).toEqual(['1.ndjson'])
+})
+
 test('accepts nothing more after a sync that failed', async () => {
   const path = await directory()
   let broken = false
@@ -130,6 +166,7 @@ test('accepts nothing more after a sync that failed', async () => {
   broken = false
   await expect(store.append('t', [entry('t')], {})).rejects.toMatchObject(refused)
   await expect(store.claim('t', 'one', 1000)).rejects.toMatchObject(refused)
+  await expect(store.probe()).rejects.toMatchObject(refused)
   expect(store.failed?.message).toBe('EIO')
   expect(errors).toHaveLength(1)
   expect(await store.read('t')).toHaveLength(1)

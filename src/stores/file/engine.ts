@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { paced } from '../../lib/paced.ts'
 import { Chats } from './chats.ts'
 import { type Describe, Describer } from './describe.ts'
 import type { Tools } from './disk.ts'
@@ -13,6 +14,7 @@ import type { Lock } from './lock.ts'
 import { CommitLog } from './log.ts'
 import { segmentsOf } from './read-log.ts'
 import { recover } from './recover.ts'
+import { tryRoom } from './room.ts'
 import { Stage } from './stage.ts'
 import { Tables } from './tables.ts'
 import { Upkeep } from './upkeep.ts'
@@ -37,6 +39,8 @@ export interface FileStoreOptions {
 export type Engine = Awaited<ReturnType<typeof openEngine>>
 
 const format = 1
+/** Milliseconds between two tries whether there is room again. */
+const probeEvery = 1_000
 const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** Puts the parts together, brings them up to date with the log, and starts to write. */
@@ -89,7 +93,9 @@ export async function openEngine(options: FileStoreOptions, lock: Lock) {
   upkeep.schedule()
   const { patience = 2_000 } = options
   const parts = { tables, leases, chats, commitLog, describer, moved, keeper, upkeep, writer }
-  return { ...parts, health, patience }
+  // Only when the last write found no room: nobody else may come to find out that there is some.
+  const probe = paced(() => tryRoom(at('log'), tools.disk), probeEvery, systemClock)
+  return { ...parts, health, patience, probe }
 }
 
 async function checkFormat(path: string, { disk }: Tools): Promise<void> {

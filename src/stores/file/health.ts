@@ -6,6 +6,8 @@ import { type Disk, isFull, isInPlace, type Log, type Place } from './disk.ts'
  */
 export class Health {
   failed: Error | undefined
+  /** The last commit found no room. */
+  full: Error | undefined
   onFailure: (error: Error) => void = () => {}
   readonly #log: Log
 
@@ -27,8 +29,10 @@ export class Health {
       commit: async (file, bytes, position, path) => {
         try {
           await commit(file, bytes, position, path)
+          this.#fill(undefined, path)
         } catch (error) {
-          if (!isFull(error)) this.#fail(error as Error, path, 'a sync failed')
+          if (isFull(error)) this.#fill(error as Error, path)
+          else this.#fail(error as Error, path, 'a sync failed')
           throw error
         }
       },
@@ -45,6 +49,13 @@ export class Health {
       this.#fail(error as Error, place.path, 'the directory was taken from this process')
       return false
     }
+  }
+
+  #fill(error: Error | undefined, path: string) {
+    const was = this.full
+    this.full = error
+    if (error && !was) this.#log.warn({ err: error, path }, 'the disk is full: writes are refused')
+    if (!error && was) this.#log.info({ path }, 'there is room again: writes are taken')
   }
 
   #fail(error: Error, path: string, what: string) {

@@ -37,7 +37,7 @@ export async function fileStore(options: FileStoreOptions): Promise<FileStore> {
 }
 
 function storeOf(engine: Engine, clock: Clock, lock: Lock): FileStore {
-  const { tables, chats, leases, writer, keeper, describer, moved, health } = engine
+  const { tables, chats, leases, writer, keeper, describer, moved, health, probe } = engine
   let closing: Promise<void> | undefined
 
   const store: FileStore = {
@@ -83,6 +83,10 @@ function storeOf(engine: Engine, clock: Clock, lock: Lock): FileStore {
     },
     renew: async (holder, ttl) => leases.renew(holder, ttl),
     release: async (threadId, fence) => leases.release(threadId, fence),
+    async probe() {
+      if (health.failed) throw unavailable(health.failed)
+      if (health.full) await probe().catch((error) => Promise.reject(unavailable(error)))
+    },
     work: async (limit) => workOf(engine, clock.now(), limit),
 
     async erase(threadId, guard, residue) {

@@ -67,6 +67,7 @@ test.each(['', 'log', 'lock.sock'])('stops by itself when %o is removed under it
   expect(errors).toEqual([expect.stringContaining('nothing more is accepted')])
   await expect(say(store, '"one"')).rejects.toMatchObject(refused)
   await expect(store.claim('t', 'me', 1_000)).rejects.toMatchObject(refused)
+  await expect(store.probe()).rejects.toMatchObject(refused)
   await store.close()
   if (name === 'log') expect(await readdir(path)).not.toContain('log')
 })
