@@ -5,7 +5,7 @@ import { linksOfResidue, refOfResidue, verifyResidue } from '../core/audit-resid
 import { faults, type Problem, type Verdict, Verifier, verifyThread } from '../core/audit-verify.ts'
 import type { Reader } from '../core/store.ts'
 import { findAudit } from '../open-audit.ts'
-import { type Command, words } from './command.ts'
+import { type Command, counted, words } from './command.ts'
 import { linesIn, withReader } from './reading.ts'
 
 interface Found extends Verdict {
@@ -37,6 +37,7 @@ export async function verify(command: Command): Promise<number> {
     }
   const counts = { ok: 0, unchained: 0, erased: 0, broken: 0 }
   let entries = 0
+  let done = 0
   await withReader(command.config, async (reader) => {
     for await (const found of verdicts(reader, keys, heads, values.thread)) {
       const missed = values['require-chain'] && found.verdict === 'unchained'
@@ -46,7 +47,7 @@ export async function verify(command: Command): Promise<number> {
       if (values.json) command.say(JSON.stringify({ ...found, verdict }))
       else if (verdict === 'broken' || values.thread !== undefined)
         for (const line of linesOf({ ...found, verdict })) command.say(line)
-      command.progress(`${counts.ok + counts.unchained + counts.erased + counts.broken} threads`)
+      command.progress(counted(++done, 'thread'))
     }
   })
   if (values.json) command.say(JSON.stringify({ summary: { ...counts, entries, strange } }))

@@ -1,4 +1,4 @@
-import { type Command, placeOf, withDirectory, withStore } from './command.ts'
+import { type Command, counted, placeOf, withDirectory, withStore } from './command.ts'
 import { report } from './report.ts'
 import { transfer } from './transfer.ts'
 
@@ -6,7 +6,7 @@ import { transfer } from './transfer.ts'
 export async function exportThreads(command: Command): Promise<number> {
   return await withDirectory(command, async (to, directory) =>
     withStore(command.config, async (from) => {
-      const line = (done: number) => command.progress(`${done} threads exported`)
+      const line = (done: number) => command.progress(`${counted(done, 'thread')} exported`)
       const done = await transfer(from, to, line)
       return report(command, done, `from ${placeOf(command)} to ${directory}`)
     }),
