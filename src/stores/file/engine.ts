@@ -82,7 +82,8 @@ export async function openEngine(options: FileStoreOptions, lock: Lock) {
   const writer = new Writer({
     stage: () => new Stage(tables, chats, leases),
     async write(records) {
-      if (health.failed) throw health.failed // since they got in line
+      // Also before, after a pause: what will be refused is better not written.
+      if (!health.look(lock.place, 100)) throw health.failed
       await commitLog.write(records)
       // Who has taken the lock since may have read the log before this was in it: then it is not so.
       if (!health.look(lock.place)) throw health.failed

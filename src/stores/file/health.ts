@@ -10,6 +10,7 @@ export class Health {
   full: Error | undefined
   onFailure: (error: Error) => void = () => {}
   readonly #log: Log
+  #lookedAt = 0
 
   constructor(log: Log) {
     this.#log = log
@@ -39,11 +40,18 @@ export class Health {
     }
   }
 
-  /** Whether the store goes on: it does not once a file of ours is gone from its place, or another is there. */
-  look(place: Place | undefined): boolean {
+  /**
+   * Whether the store goes on: it does not once a file of ours is gone from its place, or another is there.
+   * A look of the last `within` milliseconds will do.
+   */
+  look(place: Place | undefined, within = 0): boolean {
     if (this.failed || !place) return this.failed === undefined
+    if (performance.now() - this.#lookedAt < within) return true
     try {
-      if (isInPlace(place)) return true
+      if (isInPlace(place)) {
+        this.#lookedAt = performance.now()
+        return true
+      }
       throw new Error(`${place.path} was removed, or is of another process now`)
     } catch (error) {
       this.#fail(error as Error, place.path, 'the directory was taken from this process')

@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { create, entry } from '../../../test/contracts/store.contract.ts'
@@ -23,11 +23,15 @@ test('acknowledges nothing once another has its directory, and leaves that one a
   const first = await open(path, { log })
   await create(first, 't')
   await say(first, '"one"')
+  const segment = () => readFile(join(path, 'log', '1.ndjson'), 'utf8').catch(() => '')
+  const before = await segment()
   await rm(join(path, 'lock.sock'))
   const second = await open(path)
   await say(second, '"two"')
+  await new Promise((resolve) => setTimeout(resolve, 120)) // it looks before it writes, after a pause
   for (const body of ['"three"', '"four"'])
     await expect(say(first, body)).rejects.toMatchObject(refused)
+  expect(await segment()).toBe(before)
   await say(second, '"five"')
   await first.close() // would end its segment and begin one that the other has
   expect(errors).toEqual([expect.stringContaining('taken from this process')])
