@@ -1,4 +1,5 @@
 import type { Command } from './commands/command.ts'
+import { talking } from './commands/talking.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { version } from './version.ts'
 
@@ -47,23 +48,13 @@ async function run([name = 'serve', ...args]: readonly string[]): Promise<number
     return 0
   }
   if (['version', '--version', '-v'].includes(name)) {
-    say(version())
+    process.stdout.write(`${version()}\n`)
     return 0
   }
   if (!Object.hasOwn(commands, name))
     throw new ConfigError(`There is no command ${name}.\n\n${help}`)
   const command = await commands[name]!()
-  return await command({ config: readConfig(process.env), args, say, progress })
-}
-
-const say = (line: string) => void process.stdout.write(`${line}\n`)
-
-let last = 0
-function progress(line: string): void {
-  const now = Date.now()
-  if (now - last < 1_000) return
-  last = now
-  process.stderr.write(process.stderr.isTTY ? `\r${line}` : `${line}\n`)
+  return await command({ config: readConfig(process.env), args, ...talking() })
 }
 
 function die(error: unknown): never {

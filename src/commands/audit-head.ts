@@ -4,7 +4,7 @@ import { headOf } from '../core/audit-heads.ts'
 import { faults, Verifier, verifyThread } from '../core/audit-verify.ts'
 import { findAudit } from '../open-audit.ts'
 import { refuseEmpty } from '../open-reader.ts'
-import { type Command, complain, words } from './command.ts'
+import { type Command, complain, counted, words } from './command.ts'
 import { withReader } from './reading.ts'
 
 /** `handrail audit head [--thread ID] >> heads.ndjson`: signed lines, to be kept where servers cannot write. */
@@ -28,7 +28,7 @@ export async function exportHeads(command: Command): Promise<number> {
         broken++
         complain(`${threadId}: broken at ${problems[0]!.seq}: ${faults[problems[0]!.fault]}`)
       }
-      progress(`${++done} threads`)
+      progress(counted(++done, 'thread'))
     }
   })
   return broken > 0 ? 1 : 0

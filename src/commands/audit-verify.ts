@@ -7,7 +7,7 @@ import { faults, type Problem, type Verdict, Verifier, verifyThread } from '../c
 import type { Reader } from '../core/store.ts'
 import { findAudit } from '../open-audit.ts'
 import { refuseEmpty } from '../open-reader.ts'
-import { type Command, words } from './command.ts'
+import { type Command, counted, words } from './command.ts'
 import { linesIn, withReader } from './reading.ts'
 
 interface Found extends Verdict {
@@ -40,6 +40,7 @@ export async function verify(command: Command): Promise<number> {
     }
   const counts = { ok: 0, unchained: 0, erased: 0, broken: 0 }
   let entries = 0
+  let done = 0
   await withReader(command.config, async (reader) => {
     for await (const found of verdicts(reader, keys, heads, values.thread)) {
       const missed = values['require-chain'] && found.verdict === 'unchained'
@@ -49,7 +50,7 @@ export async function verify(command: Command): Promise<number> {
       if (values.json) command.say(JSON.stringify({ ...found, verdict }))
       else if (verdict === 'broken' || values.thread !== undefined)
         for (const line of linesOf({ ...found, verdict })) command.say(line)
-      command.progress(`${totalOf(counts)} threads`)
+      command.progress(counted(++done, 'thread'))
     }
   })
   // Of a thread that was erased there is a residue, and of one that disappeared there may be heads.

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -28,11 +28,11 @@ const { directory } = workshop()
 let schemas = 0
 const secret = { HANDRAIL_AUDIT_KEY: keys[0].secret }
 
-function commands(env: Record<string, string>) {
+function commands(env: Record<string, string>, progress = (_line: string) => {}) {
   const config = readConfig({ ...secret, ...env })
   return async (command: (given: Command) => Promise<number>, ...args: string[]) => {
     const said: string[] = []
-    const code = await command({ config, args, say: (line) => said.push(line), progress() {} })
+    const code = await command({ config, args, say: (line) => said.push(line), progress })
     return { code, said }
   }
 }
@@ -247,6 +247,35 @@ test('an export that is refused leaves nothing behind', async () => {
   await expect(commands({ HANDRAIL_DATA: data })(exportThreads, copy)).rejects.toThrow(/in use/)
   await store.close()
   expect(existsSync(copy)).toBe(false)
+})
+
+test('says how many threads it has done, one by one', async () => {
+  const path = await directory()
+  const store = await fileStore({ directory: path, clock: systemClock })
+  for (const id of ['one', 'two']) await story(store, id, 1)
+  await store.close()
+  const told: string[] = []
+  const run = commands({ HANDRAIL_DATA: path }, (line) => void told.push(line))
+  for (const word of ['verify', 'head']) await run(audit, word)
+  await run(exportThreads, await directory())
+  const both = ['1 thread', '2 threads']
+  expect(told).toEqual([...both, ...both, ...both.map((count) => `${count} exported`)])
+})
+
+test('import leaves out what audit verify finds broken: a journal that lost its end', async () => {
+  const path = await directory()
+  const store = await fileStore({ directory: path, clock: systemClock })
+  for (const id of ['cut', 'whole']) await story(store, id, 1)
+  await store.close()
+  const journal = join(path, 'chats', 'cut', 'journal.ndjson')
+  await truncate(journal, (await readFile(journal)).length - 50)
+  const run = commands({ HANDRAIL_DATA: path })
+  expect((await run(audit, 'verify')).said.at(-1)).toMatch(/^1 ok, .* 1 broken/)
+  const { run: elsewhere } = await onFiles()
+  const { code, said } = await elsewhere(importThreads, path)
+  expect(code).toBe(1)
+  expect(said[0]).toMatch(/^1 thread /)
+  expect(said).toContain('left out: cut: its journal is damaged.')
 })
 
 test('needs a key, and a word', async () => {

@@ -23,7 +23,7 @@ export async function eraseOwner(command: Command): Promise<number> {
       } catch (error) {
         if (!isRuntimeError(error, 'thread_not_found')) throw error
       }
-      command.progress(`${++erased} threads erased`)
+      command.progress(`${counted(++erased, 'thread')} erased`)
     }),
   )
   command.say(`${counted(erased, 'thread')} of ${owner} erased.`)

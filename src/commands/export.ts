@@ -1,4 +1,11 @@
-import { type Command, directoryOf, placeOf, withDirectory, withOldStore } from './command.ts'
+import {
+  type Command,
+  counted,
+  directoryOf,
+  placeOf,
+  withDirectory,
+  withOldStore,
+} from './command.ts'
 import { report } from './report.ts'
 import { transfer } from './transfer.ts'
 
@@ -8,7 +15,7 @@ export async function exportThreads(command: Command): Promise<number> {
   // The store first: where it cannot be had, there is nothing to leave behind.
   return await withOldStore(command.config, async (from) =>
     withDirectory(directory, async (to) => {
-      const line = (done: number) => command.progress(`${done} threads exported`)
+      const line = (done: number) => command.progress(`${counted(done, 'thread')} exported`)
       const done = await transfer(from, to, line)
       return report(command, done, `from ${placeOf(command)} to ${directory}`)
     }),

@@ -29,7 +29,7 @@ export async function policy(command: Command): Promise<number> {
   await withReader(config, async (reader) => {
     for await (const threadId of reader.threadIds()) {
       await replay(reader.entries(threadId), given, found)
-      progress(`${found.threads} threads read`)
+      progress(`${counted(found.threads, 'thread')} read`)
     }
   })
   const since = age === undefined ? undefined : new Date(given.since).toISOString()

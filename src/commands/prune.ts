@@ -25,7 +25,8 @@ export async function prune({ config, args, say, progress }: Command): Promise<n
       if (!isOld(row)) return
       found++
       if (!erase) say(`${row.threadId}  ${new Date(row.updatedAt).toISOString()}  ${titleOf(row)}`)
-      else if (await remove(store, audit, row, isOld)) progress(`${++removed} threads erased`)
+      else if (await remove(store, audit, row, isOld))
+        progress(`${counted(++removed, 'thread')} erased`)
     }),
   )
   const limit = new Date(before).toISOString()

@@ -32,6 +32,9 @@ function world(log = silent) {
       if (away) throw new RuntimeError('store_unavailable')
       return await inner.append(...given)
     },
+    probe: async () => {
+      if (away) throw new RuntimeError('store_unavailable')
+    },
   }
   const spooled = new Map<string, unknown>()
   const spool = {
@@ -250,4 +253,15 @@ test('a server that stops while the store is away leaves its leg to others, and 
   await until(() => spooled.size === 1)
   await stop()
   expect(errors).toEqual([])
+})
+
+test('is ready only while the store takes writes', async () => {
+  const { start, setAway } = world()
+  const { runtime, stop } = start()
+  expect(await runtime.problem()).toBeUndefined()
+  setAway(true)
+  expect(await runtime.problem()).toBe('Storage takes no writes.')
+  setAway(false)
+  expect(await runtime.problem()).toBeUndefined()
+  await stop()
 })

@@ -181,9 +181,14 @@ export function createRuntime(options: RuntimeOptions) {
     /** Why work cannot be taken now, if it cannot. */
     async problem(): Promise<string | undefined> {
       if (leaving.signal.aborted) return 'The server is stopping.'
-      return await store.work(1).then(
+      try {
+        await store.work(1)
+      } catch {
+        return 'Storage is not available.'
+      }
+      return await store.probe().then(
         () => undefined,
-        () => 'Storage is not available.',
+        () => 'Storage takes no writes.',
       )
     },
 

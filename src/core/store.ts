@@ -63,6 +63,12 @@ export interface Store {
   /** What time it is by the store's own clock, where it has one: the same for all servers. */
   time?(): Promise<number>
 
+  /**
+   * Whether a transition would be taken now, found out without one. Rejects with `store_unavailable`. Whoever
+   * asks often costs nothing: it is looked at most once a second.
+   */
+  probe(): Promise<void>
+
   /** Threads that need a look: a leg to drive and no live lease, or a timer that is due. */
   work(limit: number): Promise<{ threadIds: string[]; nextAt?: number }>
 

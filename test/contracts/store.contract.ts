@@ -546,6 +546,13 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       expect((await store.work(10)).threadIds).toEqual(['timer'])
     })
 
+    test('says that it takes writes, and writes nothing to find out', async () => {
+      const { store } = await start()
+      await create(store, 't')
+      for (let n = 0; n < 3; n++) await store.probe()
+      expect(await store.read('t')).toHaveLength(1)
+    })
+
     test('erases a thread with all that came of it, and frees its name', async () => {
       const { store } = await start()
       const marks = { facts: { a: '1' }, timers: { k: 1 }, ask: askOf('a1', 't') }

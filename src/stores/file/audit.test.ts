@@ -67,6 +67,21 @@ test('finds any one byte that is another, whoever counted the sums', async () =>
   )
 })
 
+test('finds a journal that lost its end broken, as the store does', async () => {
+  const { store, journal, directory, dispose } = await open()
+  onTestFinished(dispose)
+  await story(store, 'a', 1)
+  await store.close()
+  const bytes = await readFile(journal('a'))
+  const lines = bytes.toString().split('\n')
+  const upTo = (line: number) => Buffer.byteLength(`${lines.slice(0, line).join('\n')}\n`)
+  // In the last line, between two of a transition, and in one that is a transition by itself.
+  for (const size of [bytes.length - 50, upTo(7), upTo(5) - 50]) {
+    await writeFile(journal('a'), bytes.subarray(0, size))
+    expect(await verdictOf(directory, 'a')).toMatchObject({ verdict: 'broken' })
+  }
+})
+
 test('has the residue of a thread also when it is killed right after it was erased', async () => {
   const { store, directory, dispose } = await open()
   onTestFinished(dispose)

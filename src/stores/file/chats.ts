@@ -63,6 +63,16 @@ export class Chats {
     return loading
   }
 
+  /** The same before the log's part of it is known, which may be all of it. */
+  async reopen(threadId: string): Promise<Journal> {
+    const known = this.damaged.get(threadId)
+    if (known) throw known
+    const journal = new Journal(threadId, this.folderOf(threadId), this.#tools)
+    await journal.load()
+    this.#keep(journal)
+    return journal
+  }
+
   forget(threadId: string): void {
     this.words.forget(threadId)
     const journal = this.#warm.get(threadId)
@@ -80,6 +90,7 @@ export class Chats {
     const journal = new Journal(threadId, this.folderOf(threadId), this.#tools)
     try {
       await journal.load()
+      journal.assertWhole()
       this.#keep(journal)
       return journal
     } catch (error) {

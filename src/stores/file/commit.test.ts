@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { readdir, readFile, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { create, entry } from '../../../test/contracts/store.contract.ts'
-import { workshop } from '../../../test/support/file-workshop.ts'
+import { unsynced, workshop } from '../../../test/support/file-workshop.ts'
 import { type Disk, nodeDisk } from './disk.ts'
 
 const { directory, open, corpse } = workshop()
@@ -110,6 +110,42 @@ test('rejects a batch that could not be written, and recovers by itself', async 
   ])
 })
 
+test('finds out by itself that there is room again, and says both once', async () => {
+  const path = await directory()
+  const said: string[] = []
+  const note = (_: object, message: string) => void said.push(message)
+  let full = false
+  let tried = 0
+  const fs: Partial<Disk> = {
+    async commit(...given) {
+      if (full) tried++
+      if (full) throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+      await nodeDisk.commit(...given)
+    },
+  }
+  const store = await open(path, { fs, log: { info: note, warn: note, error: note } })
+  await create(store, 't')
+  await store.probe()
+  full = true
+  const refused = { code: 'store_unavailable' }
+  await expect(store.append('t', [entry('t')], {})).rejects.toMatchObject(refused)
+  const asked = await Promise.allSettled(Array.from({ length: 20 }, () => store.probe()))
+  expect(asked.every(({ status }) => status === 'rejected')).toBe(true)
+  expect(tried).toBe(2)
+  full = false
+  const probe = () =>
+    store.probe().then(
+      () => true,
+      () => false,
+    )
+  await expect.poll(probe, { timeout: 5_000 }).toBe(true)
+  expect(said).toEqual([
+    expect.stringContaining('are refused'),
+    expect.stringContaining('are taken'),
+  ])
+  expect(await readdir(join(path, 'log'))).toEqual(['1.ndjson'])
+})
+
 test('accepts nothing more after a sync that failed', async () => {
   const path = await directory()
   let broken = false
@@ -130,6 +166,7 @@ test('accepts nothing more after a sync that failed', async () => {
   broken = false
   await expect(store.append('t', [entry('t')], {})).rejects.toMatchObject(refused)
   await expect(store.claim('t', 'one', 1000)).rejects.toMatchObject(refused)
+  await expect(store.probe()).rejects.toMatchObject(refused)
   expect(store.failed?.message).toBe('EIO')
   expect(errors).toHaveLength(1)
   expect(await store.read('t')).toHaveLength(1)
@@ -191,6 +228,25 @@ test('drops segments whose contents have moved to journals and index', async () 
   await expect.poll(async () => (await readdir(join(path, 'log'))).length).toBe(1)
   const again = await open(await corpse(path))
   expect(await again.read('t')).toHaveLength(51)
+})
+
+test('keeps a thread that was made anew while others were being removed', async () => {
+  const path = await directory()
+  const store = await open(path, { fs: unsynced })
+  for (const id of ['big', 't']) await create(store, id)
+  await store.sync()
+  const folder = join(path, 'chats', 'big')
+  await Promise.all(Array.from({ length: 2_000 }, (_, n) => writeFile(join(folder, `${n}`), '')))
+  await store.erase('big', {})
+  const removing = store.sync()
+  await store.erase('t', {})
+  await create(store, 't')
+  await store.append('t', [entry('t')], {})
+  await removing
+  await store.sync()
+  expect(await store.read('t')).toHaveLength(2)
+  await store.close()
+  expect(await (await open(path)).read('t')).toHaveLength(2)
 })
 
 test('writes the files that people read, and only where they belong', async () => {

@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, statSync } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -86,6 +86,25 @@ export async function replaceFile(
   await rename(temporary, path)
   await syncDirectory(dirname(path), disk)
   return end
+}
+
+/** A file of ours, by what it is and not by its name, and the name that it must have. */
+export interface Place {
+  path: string
+  dev: number
+  ino: number
+}
+
+export const placeOf = (path: string, { dev, ino }: Omit<Place, 'path'>): Place => ({
+  path,
+  dev,
+  ino,
+})
+
+/** Whether that name still leads to it. Not a trip to the disk: what we have open the system knows by heart. */
+export function isInPlace({ path, dev, ino }: Place): boolean {
+  const now = statSync(path, { throwIfNoEntry: false })
+  return now?.dev === dev && now.ino === ino
 }
 
 export function isMissing(error: unknown): boolean {

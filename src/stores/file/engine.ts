@@ -1,24 +1,20 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { paced } from '../../lib/paced.ts'
 import { Chats } from './chats.ts'
 import { type Describe, Describer } from './describe.ts'
 import type { Tools } from './disk.ts'
-import {
-  type Disk,
-  isFull,
-  isMissing,
-  type Log,
-  nodeDisk,
-  replaceFile,
-  syncDirectory,
-} from './disk.ts'
+import { type Disk, isMissing, type Log, nodeDisk, replaceFile, syncDirectory } from './disk.ts'
+import { Health } from './health.ts'
 import { IndexFile } from './index-file.ts'
 import { Keeper } from './keeper.ts'
 import { Leases } from './leases.ts'
+import type { Lock } from './lock.ts'
 import { CommitLog } from './log.ts'
 import { segmentsOf } from './read-log.ts'
 import { recover } from './recover.ts'
+import { tryRoom } from './room.ts'
 import { Stage } from './stage.ts'
 import { Tables } from './tables.ts'
 import { Upkeep } from './upkeep.ts'
@@ -43,10 +39,12 @@ export interface FileStoreOptions {
 export type Engine = Awaited<ReturnType<typeof openEngine>>
 
 const format = 1
+/** Milliseconds between two tries whether there is room again. */
+const probeEvery = 1_000
 const silent: Log = { info() {}, warn() {}, error() {} }
 
 /** Puts the parts together, brings them up to date with the log, and starts to write. */
-export async function openEngine(options: FileStoreOptions) {
+export async function openEngine(options: FileStoreOptions, lock: Lock) {
   const { directory, clock, log = silent, segmentBytes = 16 << 20, syncEvery = 500 } = options
   const health = new Health(log)
   const disk = { ...nodeDisk, ...options.fs }
@@ -78,58 +76,27 @@ export async function openEngine(options: FileStoreOptions) {
     ...{ commitLog, keeper, chats, log, segmentBytes, syncEvery },
     epoch: () => leases.epoch,
     failed: () => health.failed !== undefined,
+    look: () => health.look(lock.place) && health.look(commitLog.place),
     nudge: () => writer.nudge(),
   })
   const writer = new Writer({
     stage: () => new Stage(tables, chats, leases),
-    write: (records) => commitLog.write(records),
+    async write(records) {
+      // Also before, after a pause: what will be refused is better not written.
+      if (!health.look(lock.place, 100)) throw health.failed
+      await commitLog.write(records)
+      // Who has taken the lock since may have read the log before this was in it: then it is not so.
+      if (!health.look(lock.place)) throw health.failed
+    },
     between: () => upkeep.between(),
   })
   health.onFailure = (error) => writer.stop(unavailable(error))
   upkeep.schedule()
   const { patience = 2_000 } = options
   const parts = { tables, leases, chats, commitLog, describer, moved, keeper, upkeep, writer }
-  return { ...parts, health, patience }
-}
-
-/** Remembers a sync that failed: the system may have dropped what was written, and says so once. */
-class Health {
-  failed: Error | undefined
-  onFailure: (error: Error) => void = () => {}
-  readonly #log: Log
-
-  constructor(log: Log) {
-    this.#log = log
-  }
-
-  watch({ write, sync, commit }: Disk): Disk {
-    return {
-      write,
-      sync: async (file, path) => {
-        try {
-          await sync(file, path)
-        } catch (error) {
-          this.#fail(error as Error, path)
-          throw error
-        }
-      },
-      commit: async (file, bytes, position, path) => {
-        try {
-          await commit(file, bytes, position, path)
-        } catch (error) {
-          if (!isFull(error)) this.#fail(error as Error, path)
-          throw error
-        }
-      },
-    }
-  }
-
-  #fail(error: Error, path: string) {
-    if (this.failed) return
-    this.failed = error
-    this.#log.error({ err: error, path }, 'a sync failed: nothing more is accepted until a restart')
-    this.onFailure(error)
-  }
+  // Only when the last write found no room: nobody else may come to find out that there is some.
+  const probe = paced(() => tryRoom(at('log'), tools.disk), probeEvery, systemClock)
+  return { ...parts, health, patience, probe }
 }
 
 async function checkFormat(path: string, { disk }: Tools): Promise<void> {

@@ -1,3 +1,4 @@
+import { chainFact } from '../../core/audit.ts'
 import type { Entry } from '../../core/entries.ts'
 import type { Kept, Marks, NewEntry } from '../../core/store.ts'
 import { isSealed, seal, sealLength } from './lines.ts'
@@ -55,3 +56,7 @@ export function decodeEntry(line: Buffer): Kept | undefined {
   const body = quoted ? (JSON.parse(text) as string) : text
   return { entry: { ...envelope, body } as Entry, ...(marks && { marks: marks as Marks }) }
 }
+
+/** Whether a transition may end with it. Of entries with links the last one says so; others do not tell. */
+export const endsTransition = ({ entry, marks }: Kept): boolean =>
+  entry.link === undefined || marks?.facts?.[chainFact] !== undefined

@@ -5,7 +5,7 @@ import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { Kept, Marks } from '../../core/store.ts'
 import { isMissing, syncDirectory, type Tools } from './disk.ts'
-import { decodeEntry } from './entry-line.ts'
+import { decodeEntry, endsTransition } from './entry-line.ts'
 import { linesOf } from './lines.ts'
 import { journalName } from './words.ts'
 
@@ -32,6 +32,8 @@ export class Journal {
   #end = 0
   /** A write failed and may have left something behind the end. */
   #uncut = false
+  /** How the file shows that it lacks its end. */
+  #lacking: string | undefined
   #isNew = true
 
   constructor(threadId: string, folder: string, tools: Tools) {
@@ -54,11 +56,17 @@ export class Journal {
     return this.#held.length > 0
   }
 
-  /** Reads the file from its beginning. An unfinished last line goes; damage before good lines throws. */
+  /** False: the file lacks its end. Only the log can have it (decision 35). */
+  get isWhole(): boolean {
+    return this.#lacking === undefined
+  }
+
+  /** Reads the file from its beginning. Damage before good lines throws; what is after the last one waits. */
   async load(visit?: (entry: Entry, marks: Marks) => void): Promise<this> {
     if (await exists(join(this.folder, setAsideName))) throw this.#damaged('was closed before')
     let broken: number | undefined
     let unended = false
+    let last: Kept | undefined
     for await (const { bytes, offset, whole } of linesOf(this.#path)) {
       this.#isNew = false
       const read = decodeEntry(bytes)
@@ -71,14 +79,27 @@ export class Journal {
         if (read.marks) this.#mark(read.marks)
         visit?.(read.entry, read.marks ?? {})
         unended = !whole
+        last = read
       }
     }
     if (unended) await this.#write(Buffer.from('\n'), this.#end - 1)
-    if (broken !== undefined) {
-      await truncate(this.#path, this.#end)
-      this.#tools.log.info({ path: this.#path }, 'cut the unfinished end of a journal')
-    }
+    if (broken !== undefined) this.#lacking = `has an unfinished line at byte ${broken}`
+    else if (last && !endsTransition(last)) this.#lacking = 'ends inside a transition'
     return this
+  }
+
+  /** Throws when the file lacks its end, or all of it: what was in a journal has been acknowledged. */
+  assertWhole(): void {
+    if (this.#lacking !== undefined) throw this.#damaged(this.#lacking)
+    if (this.lastSeq === 0) throw this.#damaged('is not there')
+  }
+
+  /** The log has what the file lacks, and it is held: what is left of it in the file goes. */
+  async cut(): Promise<void> {
+    if (this.isWhole) return
+    await truncate(this.#path, this.#end)
+    this.#tools.log.info({ path: this.#path }, 'cut the unfinished end of a journal')
+    this.#lacking = undefined
   }
 
   /** Takes in an entry that is durable in the commit log. */

@@ -78,6 +78,8 @@ export class Keeper {
     let failure: unknown
     await forEachOf([...chats.waiting], async (journal) => {
       if (!chats.waiting.has(journal)) return // erased since
+      // Made anew since: its folder is still to be removed, and it would go with it.
+      if (chats.erased.has(journal.threadId)) return
       try {
         const runIds = await journal.flush(() => chats.words.grown(journal.threadId))
         if (!journal.waiting) chats.waiting.delete(journal)

@@ -13,11 +13,11 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }))
 
 test('refuses a directory that is held, and names it', async () => {
-  const release = await lockDirectory(directory)
+  const { release } = await lockDirectory(directory)
   await expect(lockDirectory(directory)).rejects.toThrow(directory)
   await release()
   expect(await readdir(directory)).toEqual([])
-  await (await lockDirectory(directory))()
+  await (await lockDirectory(directory)).release()
 })
 
 test('takes over what a killed process has left', async () => {
@@ -29,7 +29,7 @@ test('takes over what a killed process has left', async () => {
   child.kill('SIGKILL')
   await once(child, 'exit')
   await access(join(directory, 'lock.sock'))
-  const release = await lockDirectory(directory)
+  const { release } = await lockDirectory(directory)
   await expect(lockDirectory(directory)).rejects.toThrow('in use')
   await release()
 })
@@ -41,14 +41,14 @@ test('lets only one of many have it, also when all find it abandoned', async () 
     )
     const held = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
     expect(held).toHaveLength(1)
-    await held[0]!()
+    await held[0]!.release()
   }
 })
 
 test('holds a directory whose path is too long for a socket', async () => {
   const deep = join(directory, 'd'.repeat(100), 'e'.repeat(100))
   await mkdir(deep, { recursive: true })
-  const release = await lockDirectory(deep)
+  const { release } = await lockDirectory(deep)
   expect(await readdir(deep)).toEqual(['lock.sock'])
   await expect(lockDirectory(deep)).rejects.toThrow('in use')
   await release()

@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../lib/config-error.ts'
-import { isMissing } from './disk.ts'
+import { isInPlace, isMissing, type Place, placeOf } from './disk.ts'
+
+export interface Lock {
+  place: Place
+  release(): Promise<void>
+}
 
 const name = 'lock.sock'
 const candidate = /^lock\.[0-9a-f]{8}\.sock$/
@@ -18,16 +23,16 @@ const candidate = /^lock\.[0-9a-f]{8}\.sock$/
  * answered, and only then move one's own socket into its place. Of two who come together each
  * is listening before it looks, so at least one sees the other and steps back.
  */
-export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
+export async function lockDirectory(directory: string): Promise<Lock> {
   for (let attempt = 0; attempt < 20; attempt++) {
-    const release = await withShortPath(directory, (path) => attemptLock(directory, path))
-    if (release) return release
+    const lock = await withShortPath(directory, (path) => attemptLock(directory, path))
+    if (lock) return lock
     await sleep(10 + Math.random() * 40)
   }
   throw heldError(directory)
 }
 
-async function attemptLock(directory: string, short: string) {
+async function attemptLock(directory: string, short: string): Promise<Lock | undefined> {
   const own = `lock.${randomBytes(4).toString('hex')}.sock`
   const server = await listen(join(short, own))
   let taken = false
@@ -44,11 +49,12 @@ async function attemptLock(directory: string, short: string) {
   } finally {
     if (!taken) await close(server, join(directory, own))
   }
-  const { ino } = await stat(join(directory, name))
-  return async () => {
-    const now = await stat(join(directory, name)).catch(() => undefined)
+  const path = join(directory, name)
+  const place = placeOf(path, await stat(path))
+  return {
+    place,
     // Removed before it is closed: a socket that nobody answers is anybody's to replace.
-    await close(server, now?.ino === ino ? join(directory, name) : undefined)
+    release: async () => close(server, isInPlace(place) ? path : undefined),
   }
 }
 

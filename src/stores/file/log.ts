@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Residue } from '../../core/store.ts'
-import { commits, syncDirectory, type Tools } from './disk.ts'
+import { commits, type Place, placeOf, syncDirectory, type Tools } from './disk.ts'
 import { frame } from './lines.ts'
 
 export const segmentPath = (directory: string, n: number) => join(directory, `${n}.ndjson`)
@@ -27,6 +27,7 @@ export class CommitLog {
   readonly #directory: string
   readonly #tools: Tools
   #file: FileHandle | undefined
+  #place: Place | undefined
   #number: number
   #end = 0
   #batch = 0
@@ -38,6 +39,11 @@ export class CommitLog {
     this.#tools = tools
     this.old = old
     this.#number = Math.max(0, ...old)
+  }
+
+  /** Of the segment that is written to. */
+  get place(): Place | undefined {
+    return this.#place
   }
 
   get size(): number {
@@ -56,7 +62,9 @@ export class CommitLog {
     const path = segmentPath(this.#directory, number)
     const file = await open(path, commits)
     const header = lineOf(epochRecord(epoch), 0, 0, 1)
+    let place: Place
     try {
+      place = placeOf(path, await file.stat())
       await this.#tools.disk.commit(file, header, 0, path)
       await syncDirectory(this.#directory, this.#tools.disk)
     } catch (error) {
@@ -67,6 +75,7 @@ export class CommitLog {
     const previous = this.#file
     if (previous) this.old.push(this.#number)
     this.#file = file
+    this.#place = place
     this.#number = number
     this.#end = header.length
     this.#batch = 1

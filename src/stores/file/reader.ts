@@ -1,12 +1,18 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kept, Reader } from '../../core/store.ts'
 import { isMissing } from './disk.ts'
-import { decodeEntry } from './entry-line.ts'
+import { decodeEntry, endsTransition } from './entry-line.ts'
 import { linesOf } from './lines.ts'
 import { decodeName, encodeName } from './names.ts'
 import { peekLog } from './read-log.ts'
 import { residuesIn } from './residues.ts'
+import { journalName } from './words.ts'
+
+/** Milliseconds between two looks at a journal whose end is not whole, and how often. */
+const pause = 100
+const mostLooks = 5
 
 interface Logged {
   lines: (Buffer | undefined)[]
@@ -22,10 +28,31 @@ export async function fileReader(directory: string): Promise<Reader> {
   const { threads } = logged
   const chats = join(directory, 'chats')
 
-  async function* fromFile(folder: string): AsyncGenerator<Kept | undefined> {
-    for await (const { bytes, whole } of linesOf(join(chats, folder, 'journal.ndjson'))) {
-      const kept = decode(bytes)
-      if (kept || whole) yield kept // else it is being written
+  /** Up to an end that is not whole; `isLogged` says whether the log has more than the seq. */
+  async function* fromFile(folder: string, isLogged = (_seq: number) => true) {
+    let from = 0
+    let last: Kept | undefined
+    for (let look = 0; ; look++) {
+      let torn = false
+      for await (const { bytes, offset, whole } of linesOf(
+        join(chats, folder, journalName),
+        from,
+      )) {
+        const kept = decode(bytes)
+        torn = !kept && !whole
+        if (torn) break
+        from = offset + bytes.length + 1
+        last = kept
+        yield kept
+      }
+      const lacking = torn || (last && !endsTransition(last))
+      if (!lacking || isLogged(last?.entry.seq ?? 0)) return
+      // Somebody may be writing it, and is done in a moment.
+      if (look < mostLooks) await sleep(pause)
+      else {
+        if (torn) yield undefined
+        return
+      }
     }
   }
 
@@ -43,8 +70,10 @@ export async function fileReader(directory: string): Promise<Reader> {
     async *entries(threadId) {
       const { lines, erased } = threads.get(threadId) ?? { lines: [], erased: false }
       let last = 0
+      const isLogged = (seq: number) =>
+        lines.some((line) => ((line && decode(line)?.entry.seq) ?? seq + 1) > seq)
       if (!erased)
-        for await (const kept of fromFile(encodeName(threadId))) {
+        for await (const kept of fromFile(encodeName(threadId), isLogged)) {
           last = kept?.entry.seq ?? last + 1
           yield kept
         }

@@ -2,10 +2,12 @@ import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { askOf, create, entry } from '../../../test/contracts/store.contract.ts'
+import { story } from '../../../test/support/chained.ts'
 import { unsynced, workshop } from '../../../test/support/file-workshop.ts'
 import type { Store } from '../../core/store.ts'
 
 const { directory, open, corpse } = workshop()
+const damaged = { code: 'thread_damaged' }
 const query = { tenant: 'acme', owner: 'ann', limit: 99 }
 const seqs = async (store: Store, id: string) => (await store.read(id)).map(({ seq }) => seq)
 const listed = async (store: Store) =>
@@ -68,22 +70,83 @@ test('completes a journal from the log, wherever it was torn', async () => {
   }
 }, 30_000)
 
-test('cuts the torn last line of a journal that the log no longer covers', async () => {
+test('closes a chat whose journal lost its end, unless the log has it', async () => {
   const path = await directory()
   const store = await open(path)
   await three(store, 't')
+  await three(store, 'other')
   await store.close()
   const journal = join(path, 'chats', 't', 'journal.ndjson')
-  const { length } = await readFile(journal)
-  await truncate(journal, length - 1)
+  const text = await readFile(journal, 'utf8')
+  await truncate(journal, text.length - 1) // a line end says nothing
   const intact = await open(path)
   expect(await seqs(intact, 't')).toEqual([1, 2, 3])
   await intact.close()
-  await truncate(journal, length - 5)
-  const again = await open(path)
-  expect(await seqs(again, 't')).toEqual([1, 2])
-  await again.append('t', [entry('t')], {})
-  expect(await seqs(again, 't')).toEqual([1, 2, 3])
+  // It was in the log before it was here, so somebody has been told of it.
+  for (const size of [text.length - 5, lastLine(text) + 1, 0]) {
+    await truncate(journal, size)
+    const again = await open(path)
+    await expect(again.append('t', [entry('t')], {})).rejects.toMatchObject(damaged)
+    await expect(again.read('t')).rejects.toMatchObject(damaged)
+    expect(await seqs(again, 'other')).toEqual([1, 2, 3])
+    await again.close()
+    expect((await readFile(journal)).length).toBe(size) // for whoever repairs it
+    await writeFile(journal, text)
+  }
+  expect(await seqs(await open(path), 't')).toEqual([1, 2, 3])
+})
+
+/** The entries of `story`, whose links let the last of a transition say that it is: 6 to 8 are one. */
+const last = 8
+
+test.each(['kept', 'missing'])(
+  'closes a chat that ends inside a transition, with its index %s',
+  async (index) => {
+    const path = await directory()
+    const store = await open(path)
+    await story(store, 't', 1)
+    await store.append('t', [entry('t', { marks: { thread: { leg: 'leg' } } })], {})
+    await store.close()
+    await change(
+      join(path, 'chats', 't', 'journal.ndjson'),
+      (text) =>
+        `${text
+          .split('\n')
+          .slice(0, last - 1)
+          .join('\n')}\n`,
+    )
+    if (index === 'missing') await rm(join(path, 'index'), { recursive: true })
+    const errors: string[] = []
+    const log = { info() {}, warn() {}, error: (_: object, text: string) => errors.push(text) }
+    const again = await open(path, { log })
+    await expect(again.append('t', [entry('t')], {})).rejects.toMatchObject(damaged)
+    await expect(again.dump('t')).rejects.toMatchObject(damaged)
+    expect(errors).toEqual(['the journal ends inside a transition'])
+    expect((await again.work(9)).threadIds).toEqual([])
+    await again.erase('t', {})
+    await three(again, 't')
+  },
+)
+
+test('completes a journal that ends inside a transition from the log', async () => {
+  const path = await directory()
+  const store = await open(path)
+  await story(store, 't', 1)
+  await store.sync()
+  const journal = (at: string) => join(at, 'chats', 't', 'journal.ndjson')
+  const text = await readFile(journal(path), 'utf8')
+  const dead = await corpse(path)
+  for (const keep of [0, 1, 6, 7])
+    for (const index of ['kept', 'missing']) {
+      const copy = await corpse(dead)
+      const whole = text.split('\n').slice(0, keep).join('\n')
+      await truncate(journal(copy), keep > 0 ? whole.length + 1 : 0)
+      if (index === 'missing') await rm(join(copy, 'index'), { recursive: true })
+      const again = await open(copy, { fs: unsynced })
+      expect(await seqs(again, 't')).toHaveLength(last)
+      await again.close()
+      expect(await readFile(journal(copy), 'utf8')).toBe(text)
+    }
 })
 
 test('closes the one thread whose journal is damaged before good lines', async () => {
@@ -94,7 +157,6 @@ test('closes the one thread whose journal is damaged before good lines', async (
   await store.close()
   await change(join(path, 'chats', 't', 'journal.ndjson'), (text) => text.replace('"two"', '"TWO"'))
   const again = await open(path)
-  const damaged = { code: 'thread_damaged' }
   await expect(again.read('t')).rejects.toMatchObject(damaged)
   await expect(again.append('t', [entry('t')], {})).rejects.toMatchObject(damaged)
   await expect(again.read('t')).rejects.toMatchObject(damaged)

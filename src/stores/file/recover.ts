@@ -28,13 +28,13 @@ interface Replayed {
 
 /**
  * Brings the tables and journals to where the log ends. Only reading, except for unfinished ends
- * that are cut off: to be killed here and start again changes nothing. Gives the last epoch, and the
+ * that are cut off where the log has them: to be killed here and start again changes nothing. Gives the last epoch, and the
  * runs whose entries are in their journals, but perhaps not yet in the files that people look at.
  */
 export async function recover(parts: Parts, segments: readonly number[]): Promise<Recovered> {
   const folders = readdir(join(parts.directory, 'chats')) // while the index is read
   await parts.index.load(parts.tables)
-  await adoptUnknown(await folders, parts)
+  const lacking = await adoptUnknown(await folders, parts)
   const threads = new Map<string, Replayed>()
   let epoch = 0
   for (const record of await readLog(join(parts.directory, 'log'), segments, parts.tools)) {
@@ -47,6 +47,9 @@ export async function recover(parts: Parts, segments: readonly number[]): Promis
     const runIds = await restore(threadId, thread, parts)
     if (runIds.size > 0) moved.set(threadId, runIds)
   })
+  // What the log knows nothing of will not get whole any more. Known at once, so that nobody works on it.
+  for (const threadId of lacking)
+    if (!threads.has(threadId)) await parts.chats.get(threadId).catch(unlessDamaged)
   return { epoch, moved }
 }
 
@@ -89,7 +92,7 @@ async function restore(threadId: string, thread: Replayed, parts: Parts): Promis
       chats.erased.add(threadId)
     }
     if (thread.erased && thread.lines.length === 0 && thread.damage.length === 0) return had
-    const journal = thread.erased ? chats.create(threadId) : await chats.get(threadId)
+    const journal = thread.erased ? chats.create(threadId) : await chats.reopen(threadId)
     for (const line of thread.lines) {
       const read = decodeEntry(line)
       if (!read || read.entry.seq > journal.lastSeq + 1) throw new RuntimeError('thread_damaged')
@@ -101,6 +104,8 @@ async function restore(threadId: string, thread: Replayed, parts: Parts): Promis
       journal.push(line, read.marks, runId)
       chats.waiting.add(journal)
     }
+    if (journal.waiting) await journal.cut()
+    journal.assertWhole()
     if (thread.damage.length > 0) throw new RuntimeError('thread_damaged')
   } catch (error) {
     if (!isRuntimeError(error, 'thread_damaged')) throw error
@@ -123,11 +128,12 @@ async function setAside(threadId: string, thread: Replayed, { chats, tools }: Pa
   await syncDirectory(join(folder, '..'), tools.disk)
 }
 
-/** Chats on disk that the index does not have: all of them, when it is missing or damaged. */
-async function adoptUnknown(folders: string[], parts: Parts): Promise<void> {
+/** Chats on disk that the index does not have: all of them, when it is missing or damaged. Those that lack their end. */
+async function adoptUnknown(folders: string[], parts: Parts): Promise<string[]> {
   const { directory, tables, chats, tools } = parts
   const chatsDirectory = join(directory, 'chats')
-  if (folders.length === tables.rows.size) return
+  const lacking: string[] = []
+  if (folders.length === tables.rows.size) return lacking
   const known = new Set(Array.from(tables.rows.keys(), encodeName))
   await forEachOf(folders, async (folder) => {
     if (known.has(folder)) return
@@ -139,6 +145,7 @@ async function adoptUnknown(folders: string[], parts: Parts): Promise<void> {
         threadId = entry.threadId
         tables.apply(entry.threadId, marks)
       })
+      if (!journal.isWhole) lacking.push(threadId ?? folder)
     } catch (error) {
       const isDamage = isRuntimeError(error, 'thread_damaged')
       if (isDamage && threadId !== undefined) chats.close(threadId, error)
@@ -146,6 +153,11 @@ async function adoptUnknown(folders: string[], parts: Parts): Promise<void> {
       else if ((error as NodeJS.ErrnoException).code !== 'ENOTDIR') throw error // not a chat
     }
   })
+  return lacking
+}
+
+function unlessDamaged(error: unknown): void {
+  if (!isRuntimeError(error, 'thread_damaged')) throw error
 }
 
 function unreadable(where: string) {

@@ -7,7 +7,7 @@ import { type Engine, type FileStoreOptions, openEngine } from './engine.ts'
 import { prepare } from './entry-line.ts'
 import { find } from './find.ts'
 import type { Journal } from './journal.ts'
-import { lockDirectory } from './lock.ts'
+import { type Lock, lockDirectory } from './lock.ts'
 import { epochRecord } from './log.ts'
 import { unavailable } from './writer.ts'
 
@@ -19,7 +19,7 @@ export interface FileStoreExtras {
   /** Writes the journals now. */
   sync(): Promise<void>
   onDescribe(describe: Describe): void
-  /** Why the store accepts nothing more, if a sync has failed. */
+  /** Why the store accepts nothing more, if a sync has failed or the directory is not ours any more. */
   readonly failed: Error | undefined
 }
 
@@ -27,17 +27,17 @@ export interface FileStoreExtras {
 export async function fileStore(options: FileStoreOptions): Promise<FileStore> {
   await mkdir(options.directory, { recursive: true })
   const directory = await realpath(options.directory)
-  const unlock = await lockDirectory(directory)
+  const lock = await lockDirectory(directory)
   try {
-    return storeOf(await openEngine({ ...options, directory }), options.clock, unlock)
+    return storeOf(await openEngine({ ...options, directory }, lock), options.clock, lock)
   } catch (error) {
-    await unlock()
+    await lock.release()
     throw error
   }
 }
 
-function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): FileStore {
-  const { tables, chats, leases, writer, keeper, describer, moved, health } = engine
+function storeOf(engine: Engine, clock: Clock, lock: Lock): FileStore {
+  const { tables, chats, leases, writer, keeper, describer, moved, health, probe } = engine
   let closing: Promise<void> | undefined
 
   const store: FileStore = {
@@ -83,6 +83,10 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     },
     renew: async (holder, ttl) => leases.renew(holder, ttl),
     release: async (threadId, fence) => leases.release(threadId, fence),
+    async probe() {
+      if (health.failed) throw unavailable(health.failed)
+      if (health.full) await probe().catch((error) => Promise.reject(unavailable(error)))
+    },
     work: async (limit) => workOf(engine, clock.now(), limit),
 
     async erase(threadId, guard, residue) {
@@ -97,7 +101,7 @@ function storeOf(engine: Engine, clock: Clock, unlock: () => Promise<void>): Fil
     },
 
     close() {
-      closing ??= close(engine, unlock)
+      closing ??= close(engine, lock)
       return closing
     },
 
@@ -182,7 +186,7 @@ function nextEpoch({ leases, writer }: Engine, beyond = 0): Promise<void> {
   })
 }
 
-function workOf({ tables, leases }: Engine, now: number, limit: number) {
+function workOf({ tables, leases, chats }: Engine, now: number, limit: number) {
   const found = new Set<string>()
   let nextAt = Number.POSITIVE_INFINITY
   for (const threadId of tables.legs) {
@@ -195,14 +199,12 @@ function workOf({ tables, leases }: Engine, now: number, limit: number) {
       if (at <= now) found.add(threadId)
       else nextAt = Math.min(nextAt, at)
     }
+  for (const threadId of chats.damaged.keys()) found.delete(threadId) // nobody can
   const threadIds = [...found].slice(0, limit)
   return Number.isFinite(nextAt) ? { threadIds, nextAt } : { threadIds }
 }
 
-async function close(
-  { writer, upkeep, describer, commitLog }: Engine,
-  unlock: () => Promise<void>,
-) {
+async function close({ writer, upkeep, describer, commitLog }: Engine, lock: Lock) {
   writer.stop(new RuntimeError('stopping'))
   try {
     await writer.drained()
@@ -210,6 +212,6 @@ async function close(
     await describer.drained(5_000)
     await commitLog.close()
   } finally {
-    await unlock()
+    await lock.release()
   }
 }

@@ -10,6 +10,8 @@ interface UpkeepOptions {
   log: Log
   epoch(): number
   failed(): boolean
+  /** The same after a look whether lock and log are still where they were put. False: it has stopped. */
+  look(): boolean
   /** Makes the writer come by, so that `between` is called though nobody writes. */
   nudge(): void
   segmentBytes: number
@@ -18,10 +20,13 @@ interface UpkeepOptions {
 
 /** Segments that may wait to be dropped before writers have to wait for it too. */
 const patience = 8
+/** Milliseconds after which also a server with nothing to write finds out that it has lost its directory. */
+const lookEvery = 1_000
 
 /** Decides when the keeper works: soon after a commit, and whenever a segment is full. */
 export class Upkeep {
   readonly #options: UpkeepOptions
+  readonly #looking: NodeJS.Timeout
   #timer: NodeJS.Timeout | undefined
   #busy = false
   #closed = false
@@ -31,13 +36,16 @@ export class Upkeep {
 
   constructor(options: UpkeepOptions) {
     this.#options = options
+    this.#looking = setInterval(() => options.look() || clearInterval(this.#looking), lookEvery)
+    this.#looking.unref()
   }
 
   /** Between two batches of the writer: the only time at which a segment may end. */
   async between(): Promise<void> {
-    const { commitLog, segmentBytes, failed } = this.#options
+    const { commitLog, segmentBytes, failed, look } = this.#options
     if (failed() || this.#closed) return
     if (commitLog.size > segmentBytes || this.#ending) {
+      if (!look()) return // the next segment may be another's by now
       this.#ending = false
       await this.#try(() => this.#rotate())
       const done = this.#work(() => this.#options.keeper.checkpoint())
@@ -57,9 +65,10 @@ export class Upkeep {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
-    const { keeper, commitLog, failed } = this.#options
+    clearInterval(this.#looking)
+    const { keeper, commitLog, failed, look } = this.#options
     await keeper.idle()
-    if (failed()) return
+    if (failed() || !look()) return
     await this.#try(async () => {
       if (commitLog.used) await this.#rotate()
       await keeper.checkpoint(true)
@@ -72,8 +81,8 @@ export class Upkeep {
   }
 
   async #tick(): Promise<void> {
-    const { keeper, commitLog, chats, failed, nudge } = this.#options
-    if (failed() || this.#closed) return
+    const { keeper, commitLog, chats, failed, look, nudge } = this.#options
+    if (failed() || this.#closed || !look()) return
     // Erased means gone from the log too, so that does not wait until the segment is full.
     if (chats.erased.size > 0) {
       this.#ending = true

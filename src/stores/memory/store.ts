@@ -240,6 +240,8 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
       residues.set(id, text)
     },
 
+    async probe() {},
+
     async close() {
       closed = true
     },

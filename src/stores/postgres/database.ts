@@ -95,8 +95,8 @@ export class Database {
       return rows
     } catch (error) {
       broken = outcomeOf(error) === 'unknown' || isReadOnly(error)
-      if (broken) this.#tell(error)
-      if (error instanceof Silence) this.#startAfresh()
+      if (broken && !isReadOnly(error)) this.#tell(error)
+      if (error instanceof Silence) this.startAfresh()
       throw error
     } finally {
       clearTimeout(timer)
@@ -128,15 +128,15 @@ export class Database {
     }
   }
 
-  async close(): Promise<void> {
-    if (!this.#given) await this.#pool.end()
-  }
-
   /** One connection that hears nothing is seldom alone: the idle ones may be as dead. */
-  #startAfresh(): void {
+  startAfresh(): void {
     if (this.#given) return
     this.#pool.end().catch(ignore) // those in use end when they are given back
     this.#pool = this.#newPool()
+  }
+
+  async close(): Promise<void> {
+    if (!this.#given) await this.#pool.end()
   }
 
   #newPool(): pg.Pool {

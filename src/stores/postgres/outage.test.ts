@@ -10,6 +10,11 @@ import type { Store } from '../../core/store.ts'
 const { server, open, judge } = postgresWorkshop('fsync = off')
 const unavailable = { code: 'store_unavailable', retryAfter: 1 }
 const append = (store: Store, id = 't') => store.append(id, [entry(id), entry(id)], {})
+const takes = (store: Store) =>
+  store.probe().then(
+    () => true,
+    () => false,
+  )
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** A store behind a wire that can be cut, and one that sees what is so. */
@@ -230,9 +235,12 @@ test('a thread that somebody keeps locked is refused in time, and nobody waits f
   expect((await append(store)).map(({ seq }) => seq)).toEqual([2, 3])
 })
 
-test('a database that takes no writes counts as away', async () => {
-  const store = await open()
+test('a database that takes no writes counts as away, and is found again without one', async () => {
+  const said: string[] = []
+  const note = (_: object, message: string) => void said.push(message)
+  const store = await open({ log: { info: note, warn: note } })
   await create(store, 't')
+  await store.probe()
   const client = await judge()
   await client.query('ALTER DATABASE postgres SET default_transaction_read_only = on')
   await client.query(
@@ -242,14 +250,16 @@ test('a database that takes no writes counts as away', async () => {
     await sleep(50)
     await expect(append(store)).rejects.toMatchObject(unavailable)
     expect(await store.read('t')).toHaveLength(1)
+    await expect.poll(() => takes(store), { timeout: 5_000 }).toBe(false)
+    said.length = 0
+    for (let n = 0; n < 3; n++) await Promise.all([store.read('t'), append(store).catch(() => {})])
+    expect(said).toEqual([]) // once is enough
   } finally {
     await client.query('SET default_transaction_read_only = off')
     await client.query('ALTER DATABASE postgres RESET default_transaction_read_only')
-    await client.query(
-      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'handrail'",
-    )
   }
-  await sleep(50)
+  await expect.poll(() => takes(store), { timeout: 5_000 }).toBe(true)
+  expect(said).toEqual(['writes are taken again'])
   await append(store)
 })
 

@@ -34,6 +34,17 @@ export function statements(schema: string) {
     keepResidue: {
       text: `INSERT INTO ${s}.residues (id, content) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
     },
+    /** Writes nothing, and is refused where nothing may be written. */
+    tryWrite: { text: `UPDATE ${s}.leases SET holder = holder WHERE false` },
+    /** Writes some pages that nobody will see. */
+    tryRoom: {
+      text: `DO $$ BEGIN
+        INSERT INTO ${s}.residues (id, content)
+          SELECT gen_random_uuid()::text, string_agg(md5(n::text), '') FROM generate_series(1, 2000) n;
+        RAISE SQLSTATE 'HR000';
+      EXCEPTION WHEN SQLSTATE 'HR000' THEN NULL;
+      END $$`,
+    },
     giveUp: { text: `SELECT * FROM ${s}.give_up($1, $2)` },
     forgetGivenUp: { text: `DELETE FROM ${s}.given_up WHERE at < now() - interval '7 days'` },
     read: prepared(`SELECT seq, envelope, body FROM ${s}.entries

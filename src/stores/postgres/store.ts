@@ -13,6 +13,7 @@ import { type Found, type KeptRow, keptOf, threadOf } from './rows.ts'
 import { type Statement, statements } from './statements.ts'
 import { isShortened, keyOf, unpack } from './text.ts'
 import { erasureOf, transitionOf } from './transition.ts'
+import { writable } from './writable.ts'
 import { type Verdict, Writer } from './writer.ts'
 
 export interface PostgresStoreOptions extends DatabaseOptions {
@@ -34,6 +35,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
   else await database.borrow((client) => migrateOn(client, schema))
   const sql = statements(schema)
   const writer = new Writer(database, sql, lanes, options.statementLimit ?? statementLimit)
+  const { probe, watch } = writable(database, sql, options.log)
   const now = () => (clock ? Math.floor(clock.now()) : null)
   let closing: Promise<void> | undefined
 
@@ -62,7 +64,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       const { tenant, owner, client_id: id } = (columns ?? {}) as Record<string, unknown>
       const keys = creates ? [thread, JSON.stringify([tenant, owner, id])] : [thread]
       const json = JSON.stringify(transition)
-      const verdict = await writer.submit({ append: transition, json }, keys)
+      const verdict = await watch(writer.submit({ append: transition, json }, keys))
       if (verdict.refused) throw refusal(verdict, facts)
       const first = verdict.first_seq ?? 0
       return entries.map(({ envelope, body }, n): Entry => {
@@ -121,6 +123,11 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       },
     }),
 
+    async probe() {
+      if (closing) throw new RuntimeError('stopping')
+      await probe()
+    },
+
     async work(limit) {
       const [found, next] = await Promise.all([
         query<Found>(sql.work, [Math.max(0, limit), now()]),
@@ -134,7 +141,7 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
     async erase(threadId, guard, residue) {
       const facts = guard.expect?.map(({ fact }) => fact)
       const erase = erasureOf(threadId, guard, residue)
-      const verdict = await writer.submit({ erase }, [erase.thread])
+      const verdict = await watch(writer.submit({ erase }, [erase.thread]))
       if (verdict.refused) throw refusal(verdict, facts)
     },
 
