@@ -66,7 +66,7 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
     },
     call: (calls) => bench.work.add(callTools(calls)),
     remote: (name) => remoteLine(name, { governor: setup.governor, guard: toolbox.guard }, bench),
-    ask: (question) => raise(question, bench),
+    ask: (question) => bench.work.add(raise(question, bench)),
     asked: (asked) => askOf(bench, keyAt(bench, asked)),
     clock: bench.clock,
     report: bench.report,

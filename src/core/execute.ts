@@ -53,7 +53,11 @@ export async function execute(
     return await askLive(question, intent, bench, AbortSignal.any(ends)).finally(goOn)
   }
   const { tenant } = leg.thread.state
-  const recall: ToolUse['recall'] = (query) => bench.recall(query, signal)
+  const recall: ToolUse['recall'] = (query) => {
+    const found = bench.recall(query, signal)
+    found.catch(() => {}) // a tool that does not wait for it must not end the process
+    return found
+  }
   const running: Promise<Outcome> = Promise.resolve()
     .then(() => tool.run(input, { signal, effectId, tenant, write, ask, recall }))
     .then((value): Outcome => ({ output: cut(value) }))

@@ -130,6 +130,61 @@ describe('built-in tools', () => {
   })
 })
 
+describe('what a tool offers in another shape, or only promises, is left out', () => {
+  const late = async () => {
+    throw new Error('later')
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: plain code does not keep to our types
+  const odd = async (more: any, policy: PolicyRule[] = []) => {
+    const { send, sent } = tools()
+    const model = scriptedModel([[call('1', 'send', { to: 'ann', amount: 5 })], [text('Done.')]])
+    const server = await serve({ model, tools: [{ ...send, ...more }], builtIns: false, policy })
+    const stream = await server.start('c', 'pay')
+    const asked = find(await stream.until('approval_required'), 'approval_required')
+    const interaction = stream.response.headers.get('x-interaction-id')!
+    await server.recorded('c', 'run.waiting')
+    await server.approve('c', interaction, { approval_id: asked.approval_id, approved: true })
+    expect((await stream.rest()).at(-1)!.data.status).toBe('COMPLETED')
+    expect(sent).toEqual([{ to: 'ann', amount: 5 }])
+    return asked.card
+  }
+
+  test('a promise that is broken', async () => {
+    const unheard: unknown[] = []
+    const hear = (error: unknown) => void unheard.push(error)
+    process.on('unhandledRejection', hear)
+    const rule = { name: 'late', tool: 'send', when: late as never, decision: 'ask' } as const
+    const card = await odd({ describe: late, target: late, risk: late, preview: late }, [rule])
+    process.off('unhandledRejection', hear)
+    expect(unheard).toEqual([])
+    expect(card).toMatchObject({ title: 'Run send', risk: { level: 'medium' }, rule: 'late' })
+    for (const part of ['target', 'preview']) expect(card).not.toHaveProperty(part)
+  })
+
+  test.each([{ level: 'none', why: 'x' }, 'high', 10n, null])('a risk like %o', async (risk) => {
+    const { risk: shown } = await odd({ risk: () => risk })
+    expect(shown).toEqual({ level: 'medium', why: 'It changes something.' })
+  })
+
+  test('a risk without a reason keeps its level', async () => {
+    const { risk } = await odd({ risk: () => ({ level: 'high' }) })
+    expect(risk).toEqual({ level: 'high', why: 'The tool does not say why.' })
+  })
+
+  test.each<unknown>([
+    'text',
+    { kind: 'picture', text: 'x' },
+    { kind: 'diff', before: 5n, after: {} },
+    { kind: 'text' },
+  ])('a preview like %o', async (preview) => {
+    expect(await odd({ preview: async () => preview })).not.toHaveProperty('preview')
+  })
+
+  test.each<unknown>([10n, { path: 'x' }, null])('a target like %o', async (target) => {
+    expect(await odd({ target: () => target })).not.toHaveProperty('target')
+  })
+})
+
 /** A server whose run waits for the approval of a payment. */
 async function waiting(policy: PolicyRule[] = []) {
   const server = await served(

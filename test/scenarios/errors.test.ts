@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Agent } from '../../src/core/agent.ts'
 import { RuntimeError } from '../../src/core/errors.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { serve } from '../support/serve.ts'
@@ -106,6 +107,24 @@ describe('errors', () => {
     expect(names(replay)).toContain('answer')
     expect(names(replay).filter((name) => name === 'interaction_complete')).toHaveLength(1)
     expect(await server.chat('c')).toMatchObject({ interactions: [{ status: 'COMPLETED' }] })
+  })
+
+  test('of a question that an agent does not wait for end nothing', async () => {
+    const unheard: unknown[] = []
+    const hear = (error: unknown) => void unheard.push(error)
+    process.on('unhandledRejection', hear)
+    const hasty: Agent = {
+      name: 'hasty',
+      // biome-ignore lint/correctness/useYield: it only asks
+      async *run(ctx) {
+        void ctx.ask({ key: 'k', kind: 'input', title: 'Well?' })
+      },
+    }
+    const server = await serve({ model: scriptedModel([]), agents: [hasty] })
+    const frames = await (await server.start('c', 'go')).rest()
+    process.off('unhandledRejection', hear)
+    expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+    expect(unheard).toEqual([])
   })
 
   test('that are nobody’s business stay in the log', async () => {
