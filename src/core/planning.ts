@@ -7,7 +7,7 @@ import { asText, type CallPart } from './messages.ts'
 import { askOf, changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
 import { callDigest, judge, type Verdict } from './policy.ts'
 import { showCall } from './showing.ts'
-import type { AskRecord } from './state.ts'
+import type { AskRecord, EffectRecord } from './state.ts'
 import { defaultToolTimeout, jsonSchemaOf, readInput, type Tool } from './tool.ts'
 
 /** What is to be done with a call: by the policy, the answers of people, and the ledger. */
@@ -16,14 +16,14 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const { state } = leg.thread
   const tool = box.tools().get(call.name)
   if (!tool) return clientCall(call, box, bench) ?? withoutTool(call, bench)
-  const given = parseInput(call.input, tool)
+  const given = parseInput(call.input, tool, bench)
   if ('problem' in given) return say(given.problem)
 
   const place = placeOf(call, bench)
   const { key, effectId } = effectKey(leg.runId, place.messageId, 'call', place.index)
   const record = state.effects.get(effectId)
   const approval = askOf(bench, `call:${call.callId}`)
-  const input = approval?.answer?.input ?? given.input
+  const input = settledInput(given.input, tool, approval, record)
   const digest = callDigest(tool, input)
   const execution: Execution = {
     call,
@@ -67,6 +67,26 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
     return go()
   }
   return { do: 'raise', ask: () => approvalAsk(execution, place.messageId, verdict, box, bench) }
+}
+
+/**
+ * What was approved, or begun, is what runs, also where a schema reads the same words otherwise each time: a
+ * default may be the time of day. Read anew where that is the same: it may hold what JSON does not, as dates.
+ */
+function settledInput(
+  read: unknown,
+  tool: Tool,
+  approval: AskRecord | undefined,
+  record: EffectRecord | undefined,
+): unknown {
+  const { ask, answer } = approval ?? {}
+  const edited = answer?.input
+  const kept = ask
+    ? { input: edited ?? ask.input, digest: answer?.digest ?? ask.digest }
+    : record?.intent
+  if (kept?.digest === undefined || callDigest(tool, read) === kept.digest) return edited ?? read
+  // Of another tool than it was shown for, it is nothing that was approved.
+  return callDigest(tool, kept.input) === kept.digest ? kept.input : (edited ?? read)
 }
 
 async function approvalAsk(
@@ -201,7 +221,11 @@ function withoutTool(call: CallPart, bench: Bench): Plan {
   return { do: 'look', execution, record, stale: false }
 }
 
-function parseInput(text: string, tool: Tool): { input: unknown } | { problem: string } {
+function parseInput(
+  text: string,
+  tool: Tool,
+  { report }: Bench,
+): { input: unknown } | { problem: string } {
   let value: unknown
   try {
     value = JSON.parse(text === '' ? '{}' : text)
@@ -210,6 +234,7 @@ function parseInput(text: string, tool: Tool): { input: unknown } | { problem: s
   }
   const read = readInput(tool, value)
   if ('input' in read) return read
+  if ('thrown' in read) report(read.thrown, { tool: tool.name }, 'the schema of a tool failed')
   const issues = read.issues.slice(0, 5)
   const list = issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`)
   return { problem: `The input of ${tool.name} is not valid. ${list.join('; ')}` }
