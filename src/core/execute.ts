@@ -44,8 +44,10 @@ export async function execute(
   const over = new AbortController()
   const time = countdown(timeout, clock, over.signal)
   const signal = AbortSignal.any([leg.signal, time.signal])
-  const write = (text: string) => {
-    if (text !== '') channel.piece({ kind: 'output', id: call.callId, name, text })
+  // What comes after the result would be shown as if the call still ran; what is no text, to nobody's use.
+  const write = (text: unknown) => {
+    if (over.signal.aborted || typeof text !== 'string' || text === '') return
+    channel.piece({ kind: 'output', id: call.callId, name, text })
   }
   const ask: ToolUse['ask'] = async (question, gone) => {
     const goOn = time.hold()
