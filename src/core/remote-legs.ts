@@ -54,6 +54,8 @@ export interface RemoteUse extends Begun {
 export interface RemoteLine {
   /** How the last leg of this run there ended. */
   last(): RemoteEnd | undefined
+  /** How many of this run have ended there. */
+  legs(): number
   /** How the last one on this branch before this run ended. `tip`: nothing else was begun there since. */
   before(): (RemoteEnd & { tip: boolean }) | undefined
   leg(call: RemoteCall): AsyncGenerator<AgentEvent, void, undefined>
@@ -81,6 +83,7 @@ export function remoteLine(name: string, rules: RemoteRules, bench: Bench): Remo
     effectIds.map((id) => effects.get(id)!).filter((one) => isOurs(one) && one.state === 'done')
   return {
     last: () => endOf(doneOf(leg.run).at(-1)),
+    legs: () => doneOf(leg.run).length,
     before() {
       if (bench.part) return undefined // a part of a run begins afresh with every run
       const { state } = leg.thread
