@@ -1,10 +1,11 @@
+import { askUnder } from './asked.ts'
 import type { Bench } from './effects.ts'
 import { effectKey, recorded } from './effects.ts'
 import { type Answer, draft } from './entries.ts'
 import { type Execution, notBegun } from './execute.ts'
 import { grantFor } from './grants.ts'
 import { asText, type CallPart } from './messages.ts'
-import { askOf, changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
+import { changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
 import { callDigest, judge, type Verdict } from './policy.ts'
 import { showCall } from './showing.ts'
 import type { AskRecord, EffectRecord } from './state.ts'
@@ -22,7 +23,7 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const place = placeOf(call, bench)
   const { key, effectId } = effectKey(leg.runId, place.messageId, 'call', place.index)
   const record = state.effects.get(effectId)
-  const approval = askOf(bench, `call:${call.callId}`)
+  const approval = askUnder(leg, `call:${call.callId}`)
   const input = settledInput(given.input, tool, approval, record)
   const digest = callDigest(tool, input)
   const execution: Execution = {
@@ -121,7 +122,7 @@ function clientCall(call: CallPart, box: Toolbox, bench: Bench): Plan | undefine
   const { leg, clock } = bench
   const tool = leg.run.options.clientTools?.find(({ name }) => name === call.name)
   if (!tool) return undefined
-  const asked = askOf(bench, `call:${call.callId}`)
+  const asked = askUnder(leg, `call:${call.callId}`)
   if (asked) {
     const { answer } = asked
     if (!answer) return { do: 'wait' }

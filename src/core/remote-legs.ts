@@ -1,5 +1,6 @@
 import { digestOf } from '../lib/canonical.ts'
 import type { AgentEvent } from './agent.ts'
+import { askUnder } from './asked.ts'
 import { branch } from './branch.ts'
 import { countdown } from './countdown.ts'
 import { type Bench, effectKey, placed, workerOf } from './effects.ts'
@@ -191,9 +192,8 @@ async function fateOf(
   if (found === 'there') return 'rejoin'
   if (found === 'absent' || call.idempotent) return 'run'
   const key = `doubt:${effectId}:${attempt}`
-  for (const askId of leg.run.askIds) {
-    const asked = leg.thread.state.asks.get(askId)
-    if (asked?.ask.key !== key) continue
+  const asked = askUnder(leg, key)
+  if (asked) {
     if (!asked.answer) throw new LegStop('parked')
     const { outcome, value } = asked.answer
     if (outcome === 'happened') return { result: asText(value ?? '') }
