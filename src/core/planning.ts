@@ -4,12 +4,13 @@ import { effectKey, recorded } from './effects.ts'
 import { type Answer, draft } from './entries.ts'
 import { type Execution, notBegun } from './execute.ts'
 import { grantFor } from './grants.ts'
+import { parseInput, settledInput } from './inputs.ts'
 import { asText, type CallPart } from './messages.ts'
 import { changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
 import { callDigest, judge, type Verdict } from './policy.ts'
 import { showCall } from './showing.ts'
-import type { AskRecord, EffectRecord } from './state.ts'
-import { defaultToolTimeout, jsonSchemaOf, readInput, type Tool } from './tool.ts'
+import type { AskRecord } from './state.ts'
+import { defaultToolTimeout, jsonSchemaOf, type Tool } from './tool.ts'
 
 /** What is to be done with a call: by the policy, the answers of people, and the ledger. */
 export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
@@ -68,26 +69,6 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
     return go()
   }
   return { do: 'raise', ask: () => approvalAsk(execution, place.messageId, verdict, box, bench) }
-}
-
-/**
- * What was approved, or begun, is what runs, also where a schema reads the same words otherwise each time: a
- * default may be the time of day. Read anew where that is the same: it may hold what JSON does not, as dates.
- */
-function settledInput(
-  read: unknown,
-  tool: Tool,
-  approval: AskRecord | undefined,
-  record: EffectRecord | undefined,
-): unknown {
-  const { ask, answer } = approval ?? {}
-  const edited = answer?.input
-  const kept = ask
-    ? { input: edited ?? ask.input, digest: answer?.digest ?? ask.digest }
-    : record?.intent
-  if (kept?.digest === undefined || callDigest(tool, read) === kept.digest) return edited ?? read
-  // Of another tool than it was shown for, it is nothing that was approved.
-  return callDigest(tool, kept.input) === kept.digest ? kept.input : (edited ?? read)
 }
 
 async function approvalAsk(
@@ -220,23 +201,4 @@ function withoutTool(call: CallPart, bench: Bench): Plan {
   }
   const execution = { call, tool, input: intent.input, intent }
   return { do: 'look', execution, record, stale: false }
-}
-
-function parseInput(
-  text: string,
-  tool: Tool,
-  { report }: Bench,
-): { input: unknown } | { problem: string } {
-  let value: unknown
-  try {
-    value = JSON.parse(text === '' ? '{}' : text)
-  } catch {
-    return { problem: `The input of ${tool.name} is not valid JSON. Send one JSON object.` }
-  }
-  const read = readInput(tool, value)
-  if ('input' in read) return read
-  if ('thrown' in read) report(read.thrown, { tool: tool.name }, 'the schema of a tool failed')
-  const issues = read.issues.slice(0, 5)
-  const list = issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`)
-  return { problem: `The input of ${tool.name} is not valid. ${list.join('; ')}` }
 }
