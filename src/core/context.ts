@@ -1,5 +1,6 @@
 import { shownLine } from '../lib/visible.ts'
 import type { Agent, AgentContext, Question } from './agent.ts'
+import { askUnder } from './asked.ts'
 import { keptFor } from './branch.ts'
 import { type Toolbox, toolCaller } from './calls.ts'
 import { cardOf } from './card.ts'
@@ -11,7 +12,6 @@ import { guardedModel } from './guard.ts'
 import { LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
 import { type CallRules, meteredCall, modelCaller } from './model-calls.ts'
-import { askOf } from './plan.ts'
 import { defaultAskTimeout } from './policy.ts'
 import { remoteLine } from './remote-legs.ts'
 import { jsonSchemaOf, type Risk, type Tool } from './tool.ts'
@@ -66,8 +66,8 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
     },
     call: (calls) => bench.work.add(callTools(calls)),
     remote: (name) => remoteLine(name, { governor: setup.governor, guard: toolbox.guard }, bench),
-    ask: (question) => raise(question, bench),
-    asked: (asked) => askOf(bench, keyAt(bench, asked)),
+    ask: (question) => bench.work.add(raise(question, bench)),
+    asked: (asked) => askUnder(bench, keyAt(bench, asked)),
     clock: bench.clock,
     report: bench.report,
     delegate: (task) => bench.work.add(delegate(task, { setup, bench, context: contextOf })),
@@ -100,7 +100,7 @@ async function raise(question: Question, bench: Bench): Promise<Answer> {
   const { leg, channel, clock, newId } = bench
   const { timeout = defaultAskTimeout, ...rest } = question
   const key = keyAt(bench, question.key)
-  const record = askOf(bench, key)
+  const record = askUnder(bench, key)
   if (record?.answer) return record.answer
   if (record) throw new LegStop('parked')
   const deadline = clock.now() + timeout

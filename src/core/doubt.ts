@@ -1,10 +1,11 @@
+import { asksOf } from './asked.ts'
 import type { Bench } from './effects.ts'
 import { type Ask, draft } from './entries.ts'
 import { limited } from './limited.ts'
 import { asText, type CallPart } from './messages.ts'
 import { changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
 import { showCall } from './showing.ts'
-import type { AskRecord, EffectRecord } from './state.ts'
+import type { EffectRecord } from './state.ts'
 import { defaultToolTimeout } from './tool.ts'
 
 type Look = Plan & { do: 'look' }
@@ -29,8 +30,8 @@ export async function lookAt(
   const { effectId, effect, name } = intent
   const about = { effectId, effect, name, callId: call.callId }
   const key = `doubt:${effectId}:${record.intent.attempt}`
-  const asked = asksOf(bench, key)
-  const last = asked.at(-1)
+  const asked = asksOf(leg).filter(({ ask }) => ask.key === key || ask.key.startsWith(`${key}:`))
+  const last = asked.at(-1) // each look that found nothing has raised another
   const happened = (output: string): Plan =>
     say(output, false, draft('effect.done', { ...about, output }))
   const didNot = (): Plan => (stale ? say(changed) : { do: 'run', execution })
@@ -90,15 +91,6 @@ async function doubtAsk(
     atTimeout: 'reject',
     ...(audience && { audience }),
   }
-}
-
-/** The asks about one attempt, in order: each look that found nothing raises another. */
-function asksOf({ leg }: Bench, key: string): AskRecord[] {
-  return leg.run.askIds.flatMap((askId) => {
-    const record = leg.thread.state.asks.get(askId)
-    if (!record) return []
-    return record.ask.key === key || record.ask.key.startsWith(`${key}:`) ? [record] : []
-  })
 }
 
 /** When it began, or went on with an answer to what it had asked. */

@@ -45,8 +45,10 @@ export async function execute(
   const over = new AbortController()
   const time = countdown(timeout, clock, over.signal)
   const { signal, leave } = offshoot(leg.signal, time.signal)
-  const write = (text: string) => {
-    if (text !== '') channel.piece({ kind: 'output', id: call.callId, name, text })
+  // What comes after the result would be shown as if the call still ran; what is no text, to nobody's use.
+  const write = (text: unknown) => {
+    if (over.signal.aborted || typeof text !== 'string' || text === '') return
+    channel.piece({ kind: 'output', id: call.callId, name, text })
   }
   const ask: ToolUse['ask'] = async (question, gone) => {
     const goOn = time.hold()
@@ -57,7 +59,11 @@ export async function execute(
     })
   }
   const { tenant } = leg.thread.state
-  const recall: ToolUse['recall'] = (query) => bench.recall(query, signal)
+  const recall: ToolUse['recall'] = (query) => {
+    const found = bench.recall(query, signal)
+    found.catch(() => {}) // a tool that does not wait for it must not end the process
+    return found
+  }
   const running: Promise<Outcome> = Promise.resolve()
     .then(() => tool.run(input, { signal, effectId, tenant, write, ask, recall }))
     .then((value): Outcome => ({ output: cut(value) }))

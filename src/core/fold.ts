@@ -171,6 +171,7 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
   run.error = null
   if (why === 'recover') run.recoveries++
   if (why === 'retry') {
+    run.retriedSeq = entry.seq
     run.lastCall = null
     run.extended = false
   }
@@ -202,6 +203,7 @@ function newRun(runId: string, entry: Known): Run {
     agentRetries: 0,
     queued: { at: entry.at, fence: entry.fence },
     firstSeq: entry.seq,
+    retriedSeq: 0,
     recoveries: 0,
     requests: [],
     before: undefined,

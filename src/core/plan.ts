@@ -5,7 +5,7 @@ import type { Execution } from './execute.ts'
 import type { Guard } from './guard.ts'
 import { type CallPart, callsOf } from './messages.ts'
 import type { PolicyRule } from './policy.ts'
-import type { AskRecord, EffectRecord } from './state.ts'
+import type { EffectRecord } from './state.ts'
 import type { OutcomeUnknown, Tool } from './tool.ts'
 
 export interface Toolbox {
@@ -37,15 +37,6 @@ export const say = (text: string, failed = true, ...also: Draft[]): Plan & { do:
 
 /** Told to the model when what was approved is not what would run. */
 export const changed = 'The tool changed after this call was approved. It was not run.'
-
-/** The ask of this run with such a key, raised by who works here: another agent's is not ours to go by. */
-export function askOf({ leg, part }: Bench, key: string): AskRecord | undefined {
-  for (const askId of leg.run.askIds) {
-    const record = leg.thread.state.asks.get(askId)
-    if (record?.ask.key === key && record.ask.path === part?.path) return record
-  }
-  return undefined
-}
 
 /** The message that holds a call, and which of its calls it is. */
 export function placeOf(call: CallPart, bench: Bench): { messageId: string; index: number } {

@@ -1,14 +1,16 @@
+import { askUnder } from './asked.ts'
 import type { Bench } from './effects.ts'
 import { effectKey, recorded } from './effects.ts'
 import { type Answer, draft } from './entries.ts'
 import { type Execution, notBegun } from './execute.ts'
 import { grantFor } from './grants.ts'
+import { parseInput, settledInput } from './inputs.ts'
 import { asText, type CallPart } from './messages.ts'
-import { askOf, changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
+import { changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
 import { callDigest, judge, type Verdict } from './policy.ts'
 import { showCall } from './showing.ts'
 import type { AskRecord } from './state.ts'
-import { defaultToolTimeout, jsonSchemaOf, readInput, type Tool } from './tool.ts'
+import { defaultToolTimeout, jsonSchemaOf, type Tool } from './tool.ts'
 
 /** What is to be done with a call: by the policy, the answers of people, and the ledger. */
 export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
@@ -16,14 +18,14 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const { state } = leg.thread
   const tool = box.tools().get(call.name)
   if (!tool) return clientCall(call, box, bench) ?? withoutTool(call, bench)
-  const given = parseInput(call.input, tool)
+  const given = parseInput(call.input, tool, bench)
   if ('problem' in given) return say(given.problem)
 
   const place = placeOf(call, bench)
   const { key, effectId } = effectKey(leg.runId, place.messageId, 'call', place.index)
   const record = state.effects.get(effectId)
-  const approval = askOf(bench, `call:${call.callId}`)
-  const input = approval?.answer?.input ?? given.input
+  const approval = askUnder(bench, `call:${call.callId}`)
+  const input = settledInput(given.input, tool, approval, record)
   const digest = callDigest(tool, input)
   const execution: Execution = {
     call,
@@ -102,7 +104,7 @@ function clientCall(call: CallPart, box: Toolbox, bench: Bench): Plan | undefine
   const { leg, clock } = bench
   const tool = leg.run.options.clientTools?.find(({ name }) => name === call.name)
   if (!tool) return undefined
-  const asked = askOf(bench, `call:${call.callId}`)
+  const asked = askUnder(bench, `call:${call.callId}`)
   if (asked) {
     const { answer } = asked
     if (!answer) return { do: 'wait' }
@@ -200,18 +202,4 @@ function withoutTool(call: CallPart, bench: Bench): Plan {
   }
   const execution = { call, tool, input: intent.input, intent }
   return { do: 'look', execution, record, stale: false }
-}
-
-function parseInput(text: string, tool: Tool): { input: unknown } | { problem: string } {
-  let value: unknown
-  try {
-    value = JSON.parse(text === '' ? '{}' : text)
-  } catch {
-    return { problem: `The input of ${tool.name} is not valid JSON. Send one JSON object.` }
-  }
-  const read = readInput(tool, value)
-  if ('input' in read) return read
-  const issues = read.issues.slice(0, 5)
-  const list = issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`)
-  return { problem: `The input of ${tool.name} is not valid. ${list.join('; ')}` }
 }

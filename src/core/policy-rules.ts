@@ -1,3 +1,4 @@
+import { atOnce } from '../lib/at-once.ts'
 import { ConfigError } from '../lib/config-error.ts'
 import type { PolicyRule } from './policy.ts'
 import { type Reading, readArguments } from './predicates.ts'
@@ -30,12 +31,8 @@ function readingsOf({ arguments: given, when }: PolicyRule, named: string): Read
 
 /** A promise is not an answer, however true it looks. */
 function asked(when: (input: unknown) => unknown, input: unknown): Reading {
-  try {
-    const said = when(input)
-    return said === true ? 'yes' : said === false ? 'no' : 'unread'
-  } catch {
-    return 'unread'
-  }
+  const said = atOnce(() => when(input))
+  return said === true ? 'yes' : said === false ? 'no' : 'unread'
 }
 
 interface Field {

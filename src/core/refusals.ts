@@ -37,7 +37,8 @@ export function isSettled({ asks }: ThreadState, callId: string | undefined): bo
   if (callId === undefined) return false
   const own = asks.get(callId)
   if (own) return own.answer !== null
-  for (const { ask, answer } of asks.values())
-    if (ask.kind === 'client_tool' && ask.callId === callId) return answer !== null
-  return false
+  const asked = [...asks.values()].filter(
+    ({ ask }) => ask.kind === 'client_tool' && ask.callId === callId,
+  )
+  return asked.length > 0 && asked.every(({ answer }) => answer !== null)
 }

@@ -1,6 +1,7 @@
 import { digestOf } from '../lib/canonical.ts'
 import { offshoot } from '../lib/signal.ts'
 import type { AgentEvent } from './agent.ts'
+import { askUnder } from './asked.ts'
 import { branch } from './branch.ts'
 import { countdown } from './countdown.ts'
 import { type Bench, effectKey, placed, workerOf } from './effects.ts'
@@ -55,6 +56,8 @@ export interface RemoteUse extends Begun {
 export interface RemoteLine {
   /** How the last leg of this run there ended. */
   last(): RemoteEnd | undefined
+  /** How many of this run have ended there. */
+  legs(): number
   /** How the last one on this branch before this run ended. `tip`: nothing else was begun there since. */
   before(): (RemoteEnd & { tip: boolean }) | undefined
   leg(call: RemoteCall): AsyncGenerator<AgentEvent, void, undefined>
@@ -82,6 +85,7 @@ export function remoteLine(name: string, rules: RemoteRules, bench: Bench): Remo
     effectIds.map((id) => effects.get(id)!).filter((one) => isOurs(one) && one.state === 'done')
   return {
     last: () => endOf(doneOf(leg.run).at(-1)),
+    legs: () => doneOf(leg.run).length,
     before() {
       if (bench.part) return undefined // a part of a run begins afresh with every run
       const { state } = leg.thread
@@ -190,9 +194,8 @@ async function fateOf(
   if (found === 'there') return 'rejoin'
   if (found === 'absent' || call.idempotent) return 'run'
   const key = `doubt:${effectId}:${attempt}`
-  for (const askId of leg.run.askIds) {
-    const asked = leg.thread.state.asks.get(askId)
-    if (asked?.ask.key !== key) continue
+  const asked = askUnder(bench, key)
+  if (asked) {
     if (!asked.answer) throw new LegStop('parked')
     const { outcome, value } = asked.answer
     if (outcome === 'happened') return { result: asText(value ?? '') }

@@ -1,3 +1,4 @@
+import { atOnce } from '../lib/at-once.ts'
 import { shownLine, visible } from '../lib/visible.ts'
 import type { Tool } from './tool.ts'
 
@@ -25,12 +26,8 @@ export const quoted = (text: string): string =>
   `“${shownLine(text, most.text).replace(/[“”]/g, (one) => (one === '“' ? '⟦U+201C⟧' : '⟦U+201D⟧'))}”`
 
 function described(tool: Pick<Tool, 'describe'>, input: unknown): string | undefined {
-  try {
-    const text: unknown = tool.describe?.(input)
-    return typeof text === 'string' && text.trim() !== '' ? text : undefined
-  } catch {
-    return undefined
-  }
+  const text = atOnce(() => tool.describe?.(input))
+  return typeof text === 'string' && text.trim() !== '' ? text : undefined
 }
 
 /** The same input with every text in it between marks. */

@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { atOnce } from '../lib/at-once.ts'
 import { type Card, cardOf } from './card.ts'
 import type { Bench } from './effects.ts'
 import { limited } from './limited.ts'
@@ -26,15 +28,17 @@ export async function showCall(showing: Showing, bench: Bench): Promise<Card> {
   // What would change is of no use once it may have.
   const preview =
     began === undefined
-      ? await limited(previewLimit, bench, (signal) => tool.preview?.(input, signal))
+      ? await limited(previewLimit, bench, async (signal) =>
+          previewSchema.parse(await tool.preview?.(input, signal)),
+        )
       : undefined
   return cardOf({
     title: doubt + sentence(tool, input),
     tool,
     agent,
     input,
-    target: offered(() => tool.target?.(input)),
-    risk: offered(() => tool.risk?.(input)),
+    target: offered(z.string(), () => tool.target?.(input)),
+    risk: offered(riskSchema, () => tool.risk?.(input)),
     preview,
     ...(said && { said: wordsOf(said) }),
     ...(began !== undefined && { began }),
@@ -47,10 +51,22 @@ function wordsOf(message: Message): string {
   return [...thoughts, textOf(message)].filter((text) => text.trim() !== '').join('\n\n')
 }
 
-function offered<T>(help: () => T): T | undefined {
-  try {
-    return help()
-  } catch {
-    return undefined
-  }
+const riskSchema = z.object({
+  level: z.enum(['low', 'medium', 'high']),
+  why: z.string().catch('The tool does not say why.'),
+})
+const previewSchema = z
+  .discriminatedUnion('kind', [
+    z.object({
+      kind: z.literal('diff'),
+      before: z.string().nullable().default(null),
+      after: z.string(),
+    }),
+    z.object({ kind: z.enum(['code', 'text']), text: z.string() }),
+  ])
+  .optional()
+
+/** Nothing, where what a tool says is of another kind: types are a promise that plain code does not make. */
+function offered<T>(kind: z.ZodType<T>, help: () => unknown): T | undefined {
+  return atOnce(() => kind.parse(atOnce(help))) as T | undefined
 }

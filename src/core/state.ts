@@ -94,6 +94,8 @@ export interface Run {
   queued: { at: number; fence: number }
   /** Seq of the entry that queued it. */
   firstSeq: number
+  /** Seq of the entry by which it was last taken up again after it had failed; 0 if it never was. */
+  retriedSeq: number
   /** Times it was taken up after a crash since it last got anywhere. */
   recoveries: number
   /** What clients called the requests that its legs answer. */

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { atOnce } from '../lib/at-once.ts'
+import { canonical } from '../lib/canonical.ts'
 import { deeperThan } from '../lib/depth.ts'
 import type { Answer } from './entries.ts'
 import type { Recall, RecallQuery } from './recall.ts'
@@ -133,18 +135,26 @@ export function jsonSchemaOf(tool: Tool): unknown {
   return schema
 }
 
-/** The input as the tool takes it, or what is wrong with it. */
+/** The input as the tool takes it, or what is wrong with it; `thrown` where that is the schema's own fault. */
 export function readInput(
   { schema }: Tool,
   value: unknown,
-): { input: unknown } | { issues: InputIssue[] } {
+): { input: unknown } | { issues: InputIssue[]; thrown?: unknown } {
   if (deeperThan(value, deepest)) return { issues: [{ path: [], message: 'is nested too deeply' }] }
-  if (isZod(schema)) {
-    const parsed = schema.safeParse(value)
-    return parsed.success ? { input: parsed.data } : { issues: issuesOf(parsed.error) }
+  if (!isZod(schema)) {
+    const issues = atOnce(() => schema.issues(value)) as InputIssue[] | undefined
+    if (!issues) return { issues: [{ path: [], message: 'could not be checked' }] }
+    return issues.length === 0 ? { input: value } : { issues }
   }
-  const issues = schema.issues(value)
-  return issues.length === 0 ? { input: value } : { issues }
+  try {
+    const parsed = schema.safeParse(value)
+    if (!parsed.success) return { issues: issuesOf(parsed.error) }
+    canonical(parsed.data) // what cannot be written down cannot be shown either
+    return { input: parsed.data }
+  } catch (thrown) {
+    const message = thrown instanceof Error ? thrown.message : String(thrown)
+    return { issues: [{ path: [], message }], thrown }
+  }
 }
 
 /** A key that does not belong there is named by the path, too. */

@@ -37,7 +37,16 @@ export function troubleOf(error: unknown, { forwarded, headers }: Secrets = {}):
   return {
     code,
     error: words(message),
-    causes: behind.map((one) => words(String(one))),
+    causes: behind.map((one) => words(wordsOf(one))),
     at: places.slice(0, most.at).map((line) => line.trim()),
   }
+}
+
+/** Providers also send what is no error, in the middle of an answer. Of that its message, and no more. */
+function wordsOf(thrown: unknown): string {
+  if (thrown instanceof Error || Object(thrown) !== thrown) return String(thrown)
+  const { error = thrown } = thrown as { error?: unknown }
+  const { message, code } = Object(error) as { message?: unknown; code?: unknown }
+  if (typeof message !== 'string') return 'an object'
+  return code === undefined || code === null ? message : `${message} (${String(code)})`
 }

@@ -15,6 +15,24 @@ describe('rules', () => {
       expect(await judge(rules, text)).toBe(undefined)
   })
 
+  test.each([' ', '  ', '\n', '\r\n\t', '\u00A0', '\u202F \u3000', '\u2029', '\u0085', '\u200B'])(
+    'words with %j between them are the same words',
+    async (between) => {
+      const rules: GuardRule[] = [{ decision: 'deny', words: [' acme  corp '] }]
+      expect(await judge(rules, `of Acme${between}Corp.`)).toMatchObject({ rule: 'input.0' })
+      expect(await judge(rules, `of Acme${between}Corps.`)).toBe(undefined)
+      expect(await judge(rules, `of Acme-${between}Corp.`)).toBe(undefined)
+    },
+  )
+
+  test('no white space keeps words busy', async () => {
+    const rules: GuardRule[] = [{ decision: 'deny', words: ['a b c', 'a a', 'b b b'] }]
+    const started = performance.now()
+    for (const text of ['a', 'b', 'a b ', ''])
+      await judge(rules, `${text}${' '.repeat(50_000)}`.repeat(4))
+    expect(performance.now() - started).toBeLessThan(2_000)
+  })
+
   test('one of those that allow must find something; one that denies wins', async () => {
     const rules: GuardRule[] = [
       { decision: 'allow', words: ['cats'] },

@@ -135,7 +135,9 @@ function statusOf(chain: readonly Thrown[]): number | undefined {
     if (typeof statusCode === 'number') return statusCode
     if (typeof status === 'number') return status
   }
-  return undefined
+  // In the middle of an answer there is no status any more: some say it as the code.
+  const codes = chain.map(({ code }) => Number(code))
+  return codes.find((code) => code >= 400 && code < 600)
 }
 
 function detailsOf(chain: readonly Thrown[]): { retryAfter?: number; said?: string } {

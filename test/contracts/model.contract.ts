@@ -264,6 +264,27 @@ export function modelContract(name: string, subject: ModelUnderTest): void {
       expect(error.retryable).toBe(true)
     })
 
+    where(
+      subject.wire === 'chat' && subject.knowsItsEnd !== false,
+      'an error in the middle of an answer is told by its code, and is no end of it',
+      async () => {
+        const error = (code: unknown) => ({
+          raw: `data: ${JSON.stringify({ error: { message: 'oh', code } })}\n\n`,
+        })
+        plays({ text: 'so' }, error(500), 'close')
+        expect(await failureOf(answerOf(model, ask('fail')))).toMatchObject({
+          code: 'model_overloaded',
+          retryable: true,
+        })
+        plays({ text: 'so' }, error(429), 'close')
+        expect((await failureOf(answerOf(model, ask('fail')))).code).toBe('rate_limit')
+        const choice = { index: 0, delta: { content: '' }, finish_reason: 'error' }
+        const chunk = { id: 'x', object: 'chat.completion.chunk', choices: [choice] }
+        plays({ text: 'so' }, { raw: `data: ${JSON.stringify(chunk)}\n\n` }, 'close')
+        expect((await failureOf(answerOf(model, ask('fail')))).code).toBe('stream_cut')
+      },
+    )
+
     where(!subject.wholeCalls, 'input that is no JSON arrives as it was written', async () => {
       plays({ call: { id: 'c1', name: 'get_weather', pieces: ['{"city":', ' oops'] } })
       const { calls } = await answerOf(model, ask('x', { tools: [weather] }))

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { aguiAgent } from '../../src/agents/remote/agui/agent.ts'
 import type { Frame } from '../support/chats.ts'
 import { serve } from '../support/serve.ts'
-import { find, names } from '../support/tools.ts'
+import { find, names, tools } from '../support/tools.ts'
 import {
   type Asked,
   ask,
@@ -275,3 +275,23 @@ describe('a remote that', () => {
 
 const shown = (frames: readonly Frame[]): string[] =>
   frames.filter(({ event }) => event === 'answer').map(({ data }) => data.content)
+
+test.each([
+  ['25 legs, as our own agents', {}, 25],
+  ['as many legs as it is given', { maxSteps: 3 }, 3],
+])('one that calls a tool for ever has %s', async (_, limit, legs) => {
+  const box = tools()
+  const far = await remote((_, response) => {
+    const id = `c${far.asked.length}`
+    sse(response, [started, ...callEvents(id, 'look', { at: 'sea' }), finished])
+  })
+  const agent = aguiAgent({ name: 'far', url: `${far.url}/run`, tools: ['look'], ...limit })
+  const server = await serve({ agents: [agent], tools: box.all, builtIns: false })
+  const frames = await ask(server, 'c', 'go')
+  expect(find(frames, 'error')).toMatchObject({
+    code: 'too_many_steps',
+    error: `The remote agent took ${legs} steps and may not more.`,
+  })
+  expect(far.asked).toHaveLength(legs)
+  expect(box.looked).toHaveLength(legs)
+})

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toolLoop } from '../../src/agents/tool-loop/agent.ts'
 import type { PolicyRule } from '../../src/core/policy.ts'
-import type { Tool } from '../../src/core/tool.ts'
+import { defineTool, type Tool } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { agui } from '../support/agui.ts'
 import { generate } from '../support/graphql.ts'
@@ -130,6 +130,61 @@ describe('built-in tools', () => {
   })
 })
 
+describe('what a tool offers in another shape, or only promises, is left out', () => {
+  const late = async () => {
+    throw new Error('later')
+  }
+  // biome-ignore lint/suspicious/noExplicitAny: plain code does not keep to our types
+  const odd = async (more: any, policy: PolicyRule[] = []) => {
+    const { send, sent } = tools()
+    const model = scriptedModel([[call('1', 'send', { to: 'ann', amount: 5 })], [text('Done.')]])
+    const server = await serve({ model, tools: [{ ...send, ...more }], builtIns: false, policy })
+    const stream = await server.start('c', 'pay')
+    const asked = find(await stream.until('approval_required'), 'approval_required')
+    const interaction = stream.response.headers.get('x-interaction-id')!
+    await server.recorded('c', 'run.waiting')
+    await server.approve('c', interaction, { approval_id: asked.approval_id, approved: true })
+    expect((await stream.rest()).at(-1)!.data.status).toBe('COMPLETED')
+    expect(sent).toEqual([{ to: 'ann', amount: 5 }])
+    return asked.card
+  }
+
+  test('a promise that is broken', async () => {
+    const unheard: unknown[] = []
+    const hear = (error: unknown) => void unheard.push(error)
+    process.on('unhandledRejection', hear)
+    const rule = { name: 'late', tool: 'send', when: late as never, decision: 'ask' } as const
+    const card = await odd({ describe: late, target: late, risk: late, preview: late }, [rule])
+    process.off('unhandledRejection', hear)
+    expect(unheard).toEqual([])
+    expect(card).toMatchObject({ title: 'Run send', risk: { level: 'medium' }, rule: 'late' })
+    for (const part of ['target', 'preview']) expect(card).not.toHaveProperty(part)
+  })
+
+  test.each([{ level: 'none', why: 'x' }, 'high', 10n, null])('a risk like %o', async (risk) => {
+    const { risk: shown } = await odd({ risk: () => risk })
+    expect(shown).toEqual({ level: 'medium', why: 'It changes something.' })
+  })
+
+  test('a risk without a reason keeps its level', async () => {
+    const { risk } = await odd({ risk: () => ({ level: 'high' }) })
+    expect(risk).toEqual({ level: 'high', why: 'The tool does not say why.' })
+  })
+
+  test.each<unknown>([
+    'text',
+    { kind: 'picture', text: 'x' },
+    { kind: 'diff', before: 5n, after: {} },
+    { kind: 'text' },
+  ])('a preview like %o', async (preview) => {
+    expect(await odd({ preview: async () => preview })).not.toHaveProperty('preview')
+  })
+
+  test.each<unknown>([10n, { path: 'x' }, null])('a target like %o', async (target) => {
+    expect(await odd({ target: () => target })).not.toHaveProperty('target')
+  })
+})
+
 /** A server whose run waits for the approval of a payment. */
 async function waiting(policy: PolicyRule[] = []) {
   const server = await served(
@@ -228,6 +283,51 @@ describe('what was shown is what runs (I11)', () => {
     expect(said(now.model.requests[0]).at(-1)).toMatch(/The tool changed after/)
     await second.close()
     await data.remove()
+  })
+
+  test.each([
+    ['as it was shown, where the schema reads it otherwise each time', undefined],
+    ['as it was edited', { at: 7 }],
+  ])('a call runs %s', async (_, edited_input) => {
+    let now = 100
+    const ran: { at: number }[] = []
+    const clocked = defineTool({
+      name: 'send',
+      description: '',
+      schema: z.strictObject({ at: z.number().default(() => now++) }),
+      access: 'write',
+      run: async (input) => void ran.push(input),
+    })
+    const model = scriptedModel([[call('1', 'send', {})], [text('Done.')]])
+    const server = await serve({ model, tools: [clocked], builtIns: false })
+    const stream = await server.start('c', 'pay')
+    const asked = find(await stream.until('approval_required'), 'approval_required')
+    const interaction = stream.response.headers.get('x-interaction-id')!
+    await server.recorded('c', 'run.waiting')
+    const { approval_id } = asked
+    const edit = edited_input && { edited_input }
+    await server.approve('c', interaction, { approval_id, approved: true, ...edit })
+    await stream.rest()
+    expect(ran).toEqual([edited_input ?? JSON.parse(asked.tool_input)])
+  })
+
+  test('what JSON does not hold is there for the tool when it runs', async () => {
+    const ran: unknown[] = []
+    const dated = defineTool({
+      name: 'send',
+      description: '',
+      schema: z.strictObject({ day: z.string().transform((day) => new Date(day)) }),
+      access: 'write',
+      run: async ({ day }) => void ran.push(day),
+    })
+    const model = scriptedModel([[call('1', 'send', { day: '2026-11-17' })], [text('Done.')]])
+    const server = await serve({ model, tools: [dated], builtIns: false })
+    const stream = await server.start('c', 'pay')
+    const { approval_id } = find(await stream.until('approval_required'), 'approval_required')
+    const interaction = stream.response.headers.get('x-interaction-id')!
+    await server.approve('c', interaction, { approval_id, approved: true })
+    await stream.rest()
+    expect(ran).toEqual([new Date('2026-11-17')])
   })
 
   test('an edit is of the tool of the agent that asks, not of another agent with such a tool', async () => {

@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Agent } from '../../src/core/agent.ts'
 import { RuntimeError } from '../../src/core/errors.ts'
+import type { Tool } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { serve } from '../support/serve.ts'
 import { look, send, story } from '../support/story.ts'
 import { find, names, problem, said, seedFrames, tools } from '../support/tools.ts'
+
+function fails(): never {
+  throw new Error('no such day')
+}
 
 function circle(): unknown {
   const one: Record<string, unknown> = {}
@@ -106,6 +113,48 @@ describe('errors', () => {
     expect(names(replay)).toContain('answer')
     expect(names(replay).filter((name) => name === 'interaction_complete')).toHaveLength(1)
     expect(await server.chat('c')).toMatchObject({ interactions: [{ status: 'COMPLETED' }] })
+  })
+
+  test.each<[string, z.ZodType, RegExp]>([
+    [
+      'throws',
+      z.string().transform(fails),
+      /^tool: The input of look is not valid\. .*no such day/,
+    ],
+    ['gives a big number', z.string().transform(() => 5n), /is not valid\. .*BigInt/],
+    ['waits', z.string().refine(async () => true), /is not valid\. .*Promise/],
+  ])('of a schema that %s are told to the model', async (_, at, heard) => {
+    const { look: plain, looked } = tools()
+    const odd = { ...plain, schema: z.strictObject({ at }) as Tool['schema'] }
+    const model = scriptedModel([[look('1', 'sea')], [text('Odd.')]])
+    const told: string[] = []
+    const hear = (about: object, message: string) =>
+      void told.push(`${message}: ${(about as { tool?: string }).tool}`)
+    const log = { info() {}, warn: hear, error: hear }
+    const server = await serve({ model, tools: [odd], builtIns: false }, { log })
+    const frames = await (await server.start('c', 'the sea?')).rest()
+    expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+    expect(said(model.requests[1]).at(-1)).toMatch(heard)
+    expect(told).toContain('the schema of a tool failed: look')
+    expect(looked).toEqual([])
+  })
+
+  test('of a question that an agent does not wait for end nothing', async () => {
+    const unheard: unknown[] = []
+    const hear = (error: unknown) => void unheard.push(error)
+    process.on('unhandledRejection', hear)
+    const hasty: Agent = {
+      name: 'hasty',
+      // biome-ignore lint/correctness/useYield: it only asks
+      async *run(ctx) {
+        void ctx.ask({ key: 'k', kind: 'input', title: 'Well?' })
+      },
+    }
+    const server = await serve({ model: scriptedModel([]), agents: [hasty] })
+    const frames = await (await server.start('c', 'go')).rest()
+    process.off('unhandledRejection', hear)
+    expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+    expect(unheard).toEqual([])
   })
 
   test('that are nobody’s business stay in the log', async () => {

@@ -364,6 +364,29 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
+test('a tool shows texts while it runs, and nothing else and nothing later', async () => {
+  const { look } = tools()
+  let later: ToolUse['write'] = () => {}
+  const odd = {
+    ...look,
+    run: async (_: unknown, { write }: ToolUse) => {
+      later = write
+      for (const one of ['one ', 10n, undefined, { a: 1 }, '', 'two']) write(one as string)
+      return 'saw it'
+    },
+  }
+  const model = scriptedModel(async function* (_request, n) {
+    if (n === 0) return yield call('1', 'look', { at: 'sea' })
+    later('three')
+    yield text('Done.')
+  })
+  const server = await serve({ model, tools: [odd], builtIns: false })
+  const frames = await (await server.start('c', 'the sea?')).rest()
+  const output = frames.filter(({ event }) => event === 'tool_output')
+  expect(output.map(({ data }) => data.delta).join('')).toBe('one two')
+  expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+})
+
 /** Asks for a stream, waits for its first byte, and reads no more. */
 function stalled(port: number, path: string): Promise<Socket> {
   return new Promise((resolve, reject) => {

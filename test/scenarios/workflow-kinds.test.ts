@@ -1,9 +1,14 @@
 import { Annotation, interrupt, START, StateGraph } from '@langchain/langgraph'
 import { expect, test } from 'vitest'
 import { langgraph } from '../../src/agents/langgraph/agent.ts'
+import { toolLoop } from '../../src/agents/tool-loop/agent.ts'
 import { workflow } from '../../src/agents/workflow/agent.ts'
+import type { Agent } from '../../src/core/agent.ts'
+import { RuntimeError } from '../../src/core/errors.ts'
+import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { converse, stateOf } from '../support/graphs.ts'
 import { serve } from '../support/serve.ts'
+import { tools } from '../support/tools.ts'
 
 const list = Annotation<string[]>({ reducer: (a, b) => [...a, ...b], default: () => [] })
 
@@ -66,4 +71,49 @@ test('a workflow is a step of another', async () => {
   expect(last).toMatchObject({
     body: { value: { in: { status: 'completed', results: { x: 7 } } } },
   })
+})
+
+test('questions that ended with a run that failed are asked again when it is taken up again', async () => {
+  const box = tools()
+  const payer = toolLoop({ name: 'payer' })
+  let failures = 0
+  const asker: Agent = {
+    name: 'asker',
+    async *run(ctx) {
+      const { state } = await ctx.ask({ key: 'q', kind: 'approval', title: 'Well?' })
+      yield { type: 'event', name: 'heard', value: state }
+    },
+  }
+  const failing: Agent = {
+    name: 'failing',
+    async *run({ clock, signal }) {
+      await clock.sleep(200, signal) // the others ask meanwhile
+      if (failures++ < 2) throw new RuntimeError('agent_failed', 'no')
+      yield { type: 'event', name: 'fine', value: {} }
+    },
+  }
+  const parallel = [payer, asker, failing].map((agent) => ({ agent, outputKey: agent.name }))
+  const flow = workflow({ name: 'flow', steps: [{ parallel }] })
+  const model = scriptedModel([[call('1', 'send', { to: 'ann', amount: 5 })], [text('Paid.')]])
+  const server = await serve({ model, agents: [flow], tools: box.all, builtIns: false })
+  const first = await server.start('c', 'go')
+  const id = first.response.headers.get('x-interaction-id')!
+  expect((await first.rest()).at(-1)!.data.status).toBe('FAILED')
+  const retry = () => server.open('POST', `/chats/c/interactions/${id}/retry`)
+  expect((await (await retry()).rest()).at(-1)!.data.status).toBe('FAILED')
+  const third = await retry()
+  for (const _ of ['payer', 'asker']) {
+    const { approval_id } = (await third.until('approval_required')).at(-1)!.data
+    const answer = { approval_id, approved: true }
+    expect((await server.approve('c', id, answer)).status).toBe(200)
+  }
+  expect((await third.rest()).at(-1)!.data.status).toBe('COMPLETED')
+  expect(box.sent).toEqual([{ to: 'ann', amount: 5 }])
+  const journal = await server.journal('c')
+  const of = (kind: string) => journal.filter((one) => one.kind === kind)
+  expect(of('ask.raised')).toHaveLength(6)
+  const answers = of('ask.answered').map(({ body }) => (body as { state: string }).state)
+  expect(answers).toEqual([...Array(4).fill('cancelled'), 'approved', 'approved'])
+  const heard = journal.flatMap((one) => (one.kind === 'event' ? [one.body] : []))
+  expect(heard.find(({ name }) => name === 'heard')?.value).toBe('approved')
 })

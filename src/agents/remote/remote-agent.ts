@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Agent, AgentContext, AgentEvent, Question } from '../../core/agent.ts'
 import type { Answer } from '../../core/entries.ts'
+import { RuntimeError } from '../../core/errors.ts'
 import { validHistory } from '../../core/history.ts'
 import { callsOf, type Message } from '../../core/messages.ts'
 import type { ToolSpec } from '../../core/model.ts'
@@ -15,6 +16,8 @@ export interface RemoteAgentOptions {
   idempotent?: boolean
   /** Our own tools that it may use besides those of the client, by name; each call by the policy. */
   tools?: readonly string[]
+  /** Legs of one run, after which it fails rather than go on forever. Default 25. */
+  maxSteps?: number
 }
 
 /** A question that the remote ended a leg with. */
@@ -65,7 +68,7 @@ export interface Protocol {
 
 /** An agent that runs elsewhere: leg after leg there, and between them what has to be answered here. */
 export function remoteAgent(options: RemoteAgentOptions, protocol: Protocol): Agent {
-  const { name, description, idempotent = false } = options
+  const { name, description, idempotent = false, maxSteps = 25 } = options
   return {
     name,
     ...(description !== undefined && { description }),
@@ -81,6 +84,10 @@ export function remoteAgent(options: RemoteAgentOptions, protocol: Protocol): Ag
           if (calls.length > 0) await ctx.call(calls)
           else if (end.interrupts.length === 0) return
           answers.push(...(await askAll(ctx, last.effectId, end.interrupts)))
+        }
+        if (line.legs() >= maxSteps) {
+          const told = `The remote agent took ${maxSteps} steps and may not more.`
+          throw new RuntimeError('too_many_steps', told)
         }
         const before = last ? undefined : line.before()
         const known = end ?? (before && read(before.output))

@@ -24,6 +24,7 @@ const common = {
     })
     .optional(),
   timeouts: z.strictObject({ connect: ms, silence: ms, total: ms }).optional(),
+  maxSteps: z.number().int().positive().optional(),
   attempts: z.number().int().min(1).max(20).optional(),
   private: z.boolean().optional(),
 }

@@ -2,6 +2,7 @@ import type { AgentContext, AgentEvent } from '../../core/agent.ts'
 import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import { LegStop } from '../../core/leg.ts'
 import { type AgentMoved, agentMoved, workflowEnded } from '../../core/workflow-events.ts'
+import { atOnce } from '../../lib/at-once.ts'
 import { sha256 } from '../../lib/canonical.ts'
 import type { Say } from '../../lib/saying.ts'
 import { namesOf, stateFor, summaryOf } from './begin.ts'
@@ -147,7 +148,7 @@ export class Course {
       key,
       kind: 'approval',
       title:
-        words(approval.title?.(first, state)) ??
+        words(() => approval.title?.(first, state)) ??
         `Approve the ${approval.approve} of ${state.workflow}?`,
       input: { recommendation: first, ...(all.length > 1 && { recommendations: all }) },
       timeout: approval.timeout ?? 300_000,
@@ -182,7 +183,7 @@ export class Course {
     const state = this.#state
     const { workflow, account_id = null, metrics } = state
     metrics.total_duration_ms = this.#ctx.clock.now() - metrics.started_at
-    const text = words(this.#options.summary?.(state)) ?? summaryOf(state)
+    const text = words(() => this.#options.summary?.(state)) ?? summaryOf(state)
     // The same in every leg that comes this far with the same failures behind it.
     const id = `msg_${sha256(`${this.#ctx.runId}/end/${state.failed_agents.length}`).slice(0, 26)}`
     const said = this.#ctx.messages().some((one) => one.id === id)
@@ -202,11 +203,10 @@ export class Course {
   }
 }
 
-/** Of what somebody's code gives, what is text; a promise is none, and what becomes of it is nobody's business. */
-function words(made: unknown): string | undefined {
-  if (typeof made === 'string') return made
-  Promise.resolve(made).catch(() => {})
-  return undefined
+/** Of what somebody's code gives, what is text. */
+function words(make: () => unknown): string | undefined {
+  const made = atOnce(make)
+  return typeof made === 'string' ? made : undefined
 }
 
 /** What a model gives may have a `length` that it names itself. */

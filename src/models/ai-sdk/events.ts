@@ -55,7 +55,7 @@ export async function* eventsOf(
   }
   // A connection may be closed in good order in the middle of an answer.
   const cut = !end || (end.raw === undefined && end.unified === 'other')
-  if (cut || end?.unified === 'error') throw new RuntimeError('stream_cut')
+  if (cut || end?.unified === 'error' || end?.raw === 'error') throw new RuntimeError('stream_cut')
   if (open.size > 0 && end?.unified !== 'length') throw new RuntimeError('stream_cut')
   // The answer was as long as it may be: the model hears that its input is not whole.
   for (const [callId, { name, text }] of open) yield { type: 'call', callId, name, input: text }

@@ -44,14 +44,17 @@ export function chunkReader({ tools }: Pick<ModelRequest, 'tools'>, ends: boolea
 
   function* end(): Generator<ModelEvent> {
     if (usage) yield { type: 'usage', usage }
-    if (reason === undefined && (ends || [...calls.values()].some(isCut)))
-      throw new RuntimeError('stream_cut')
+    const cut = reason === undefined && (ends || [...calls.values()].some(isCut))
+    if (cut || failed.has(reason)) throw new RuntimeError('stream_cut')
     for (const { callId, name, text } of calls.values())
       yield { type: 'call', callId, name, input: text }
   }
 
   return { take, end }
 }
+
+/** Reasons that are none: it did not come to its end. */
+const failed = new Set<string | undefined>(['error', 'failed'])
 
 function* blockEvents(block: Record<string, unknown>): Generator<ModelEvent> {
   if (block.type === 'text' && typeof block.text === 'string')

@@ -1,7 +1,8 @@
 import type { JsonInput, Tool, ToolUse } from '../../core/tool.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { type Connection, connect, type McpTool } from './connection.ts'
+import { type Connection, connect } from './connection.ts'
 import { backOff } from './connections.ts'
+import { nameOf, readTool } from './listed.ts'
 import { makeTool, toolDigest, toolName } from './make-tool.ts'
 import type { CallResult } from './result.ts'
 import type { McpServer } from './servers.ts'
@@ -102,14 +103,15 @@ export class Catalog {
     over.abort('over')
   }
 
-  #take(listed: readonly McpTool[]): void {
+  #take(listed: readonly unknown[]): void {
     const { name: server, server: options, log, schema, call } = this.#options
     const known = new Map<string, { digest: string; tool: Tool }>()
-    const wanted = listed.filter(({ name }) => options.tools?.includes(name) ?? true)
-    for (const one of wanted.slice(0, mostTools)) {
-      const digest = toolDigest(one)
-      const before = this.#known.get(one.name)
+    const wanted = listed.filter((one) => options.tools?.includes(nameOf(one)) ?? true)
+    for (const listedTool of wanted.slice(0, mostTools)) {
       try {
+        const one = readTool(listedTool)
+        const digest = toolDigest(one)
+        const before = this.#known.get(one.name)
         const making = { server, options, schema, call }
         const same = before?.digest === digest
         const tool = same ? before.tool : makeTool(one, making)
@@ -118,7 +120,8 @@ export class Catalog {
         }
         known.set(one.name, { digest, tool })
       } catch (error) {
-        log.warn({ server, tool: one.name, why: String(error) }, 'an MCP tool is left out')
+        const tool = nameOf(listedTool)
+        log.warn({ server, tool, why: String(error) }, 'an MCP tool is left out')
       }
     }
     if (same(this.#known, known)) return

@@ -1,20 +1,14 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { OutcomeUnknown, type ToolUse } from '../../core/tool.ts'
+import { closed } from './early-ends.ts'
+import { pageSchema } from './listed.ts'
 import type { CallResult } from './result.ts'
 import type { McpServer } from './servers.ts'
 import { wayTo } from './transport.ts'
 
-/** A tool as its server describes it. */
-export interface McpTool {
-  name: string
-  title?: string
-  description?: string
-  inputSchema: object
-  annotations?: { readOnlyHint?: boolean; idempotentHint?: boolean; destructiveHint?: boolean }
-}
-
 export interface Connection {
-  list(): Promise<McpTool[]>
+  /** As they are listed: each is still to be read. */
+  list(): Promise<unknown[]>
   call(tool: string, input: unknown, use: ToolUse): Promise<CallResult>
   /** Fires when it is no more, whoever ended it. */
   readonly gone: AbortSignal
@@ -113,12 +107,13 @@ export async function connect(
   return {
     gone: gone.signal,
     async list() {
-      const tools: McpTool[] = []
+      const tools: unknown[] = []
       let cursor: string | undefined
       for (let page = 0; page < mostPages; page++) {
         const params = cursor === undefined ? {} : { cursor }
-        const list = await client.listTools(params, { timeout: listLimit })
-        tools.push(...(list.tools as McpTool[]))
+        const request = { method: 'tools/list' as const, params }
+        const list = await client.request(request, pageSchema, { timeout: listLimit })
+        tools.push(...list.tools)
         cursor = list.nextCursor
         if (cursor === undefined) break
       }
@@ -157,8 +152,6 @@ interface Progress {
 
 /** The server does not know our session any more: it has done nothing of what we asked. */
 export class SessionGone extends Error {}
-
-const closed = -32_000
 
 /** What became of a call that got no result: refused, never sent, or cut off in the middle. */
 function explained(error: unknown, isProgram: boolean): Error {

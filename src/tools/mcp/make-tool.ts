@@ -1,6 +1,6 @@
 import type { JsonInput, Risk, Tool, ToolUse } from '../../core/tool.ts'
 import { digestOf, sha256 } from '../../lib/canonical.ts'
-import type { McpTool } from './connection.ts'
+import type { McpTool } from './listed.ts'
 import { type CallResult, textOfResult } from './result.ts'
 import type { McpServer } from './servers.ts'
 

@@ -1,8 +1,12 @@
 import type { Ajv, ErrorObject } from 'ajv'
 import type { InputIssue, JsonInput } from '../../core/tool.ts'
+import { linearPattern } from '../../lib/linear.ts'
 
 /** Longer ones are no description of an input. */
 const longest = 200_000
+
+/** Steps that the patterns of a schema may take in all for one input: some tenths of a second. */
+const mostSteps = 20_000_000
 
 /** Reads JSON Schemas of others: each is kept as it is, and checked by what it says it is. */
 export async function schemaReader(): Promise<(json: object) => JsonInput> {
@@ -11,11 +15,38 @@ export async function schemaReader(): Promise<(json: object) => JsonInput> {
   const { Ajv2020 } = await import('ajv/dist/2020.js')
   return (json) => {
     if (JSON.stringify(json).length > longest) throw new Error('its input schema is too long')
+    const patterns = boundedPatterns()
+    const own = { ...options, code: { regExp: patterns.read } }
     // One for each: they may use the same `$id` for different things.
-    const ajv: Ajv = isOld(json) ? new Ajv(options) : new Ajv2020(options)
+    const ajv: Ajv = isOld(json) ? new Ajv(own) : new Ajv2020(own)
     const check = ajv.compile(json)
-    return { json, issues: (value) => (check(value) ? [] : (check.errors ?? []).map(issueOf)) }
+    const issues = (value: unknown) => {
+      patterns.restart()
+      return check(value) ? [] : (check.errors ?? []).map(issueOf)
+    }
+    return { json, issues }
   }
+}
+
+/**
+ * The patterns of strangers: what a model sends, or a stranger has it send, may not keep the server busy. What
+ * would take too long to look through does not match.
+ */
+function boundedPatterns() {
+  let left = mostSteps
+  const read = (source: string) => {
+    const found = linearPattern(source)
+    const test = (text: string): boolean => {
+      left -= found.size * text.length
+      return left >= 0 && found(text) === true
+    }
+    return { test, toString: () => source }
+  }
+  const restart = () => {
+    left = mostSteps
+  }
+  // The code is for checks that are written to a file; ours are not.
+  return { read: Object.assign(read, { code: 'linearPattern' }), restart }
 }
 
 const isOld = ({ $schema }: { $schema?: unknown }): boolean =>

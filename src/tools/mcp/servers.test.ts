@@ -33,7 +33,10 @@ test('a server elsewhere is another one, whatever it is called; a new token is n
   const schema = await schemaReader()
   const call = async () => ({ content: [] })
   const made = (options: McpServer, annotations = {}) =>
-    makeTool({ name: 't', inputSchema: {}, annotations }, { server: 's', options, schema, call })
+    makeTool(
+      { name: 't', inputSchema: { type: 'object' }, annotations },
+      { server: 's', options, schema, call },
+    )
   const servers: McpServer[] = [
     { url: 'https://a.org/mcp' },
     { url: 'https://b.org/mcp' },

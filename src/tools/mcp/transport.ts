@@ -1,8 +1,6 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { EarlyEnds, longest } from './early-ends.ts'
 import { forTenant, type McpServer } from './servers.ts'
-
-/** Bytes of one message of a server; what is longer ends the connection. */
-const longest = 16 * 1024 * 1024
 
 export interface Way {
   transport: Transport
@@ -17,9 +15,11 @@ export async function wayTo(server: McpServer, tenant?: string): Promise<Way> {
       '@modelcontextprotocol/sdk/client/streamableHttp.js'
     )
     const headers = forTenant(server.headers, tenant) ?? {}
-    const options = { requestInit: { headers }, fetch: boundedFetch }
-    // Its session id is optional in another way than the interface says.
-    const transport = new StreamableHTTPClientTransport(new URL(server.url), options) as Transport
+    const { transport } = new EarlyEnds((fetch) => {
+      const options = { requestInit: { headers }, fetch }
+      // Its session id is optional in another way than the interface says.
+      return new StreamableHTTPClientTransport(new URL(server.url), options) as Transport
+    })
     return { transport, kill: () => {} }
   }
   const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
@@ -39,20 +39,4 @@ export async function wayTo(server: McpServer, tenant?: string): Promise<Way> {
     pid = transport.pid
   }
   return { transport, kill: () => void (pid !== null && process.kill(pid, 'SIGKILL')) }
-}
-
-/** Answers to what we send are bounded; the stream of what a server tells by itself has no end. */
-async function boundedFetch(url: string | URL, init?: RequestInit): Promise<Response> {
-  const response = await fetch(url, init)
-  if (!response.body || init?.method !== 'POST') return response
-  let left = longest
-  const limit = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, out) {
-      left -= chunk.byteLength
-      if (left < 0) out.error(new Error(`The answer is longer than ${longest} bytes.`))
-      else out.enqueue(chunk)
-    },
-  })
-  const { status, statusText, headers } = response
-  return new Response(response.body.pipeThrough(limit), { status, statusText, headers })
 }

@@ -3,6 +3,7 @@ import { RuntimeError } from '../../../core/errors.ts'
 import { asText } from '../../../core/messages.ts'
 import { remoteCalls } from '../../../core/remote-legs.ts'
 import { sha256 } from '../../../lib/canonical.ts'
+import { answerSchema } from '../answer-schema.ts'
 import { Changes, patched } from '../changes.ts'
 import { questionIn } from '../questions.ts'
 import type { Interrupt, LegEnd, LegRequest } from '../remote-agent.ts'
@@ -254,7 +255,7 @@ function interruptOf({
     id,
     kind: reason === 'confirmation' || reason === 'tool_call' ? 'approval' : 'input',
     title: message ?? `The remote agent asks (${reason})`,
-    ...(responseSchema !== undefined && { schema: responseSchema }),
+    ...(responseSchema !== undefined && { schema: answerSchema(responseSchema) }),
     input: metadata?.input ?? metadata,
     ...(!Number.isNaN(expires) && { expires }),
   }

@@ -22,7 +22,7 @@ import { Hearing } from './hearing.ts'
 import { toCopilotKit } from './messages.ts'
 
 export type CopilotKitEndpointOptions = Omit<ReachOptions, 'headers'> &
-  Pick<RemoteAgentOptions, 'idempotent' | 'tools'> & {
+  Pick<RemoteAgentOptions, 'idempotent' | 'tools' | 'maxSteps'> & {
     url: string
     /** Headers for a request, as CopilotKit's runtime asks for them: by themselves, or as `headers`. */
     onBeforeRequest?: (ctx: RunAbout & { ctx: RunAbout }) => Headed | Promise<Headed>

@@ -18,7 +18,7 @@ import { Hearing } from './hearing.ts'
 import { toLangChain } from './messages.ts'
 
 export type LangGraphPlatformOptions = ReachOptions &
-  Pick<RemoteAgentOptions, 'idempotent' | 'tools'> & {
+  Pick<RemoteAgentOptions, 'idempotent' | 'tools' | 'maxSteps'> & {
     deploymentUrl: string
     langsmithApiKey?: string
     /** Assistants or graphs of the deployment, by name: only these are ours. */
