@@ -179,6 +179,27 @@ test('allowed for the chat: the scope is spelled out, nothing more is asked, and
   await visible(tab.button(/^Pay 3 to/))
 })
 
+test('what was allowed is listed on every branch of the chat, for it holds on all of them', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread} 1`)
+  await card(tab).getByLabel('Allow for').selectOption('this chat')
+  await tab.button(/^Pay 1 to/).click()
+  await visible(tab.page.locator('.tool-call').getByText('done'))
+  await tab.idle()
+  await tab.page.locator('.bubble').hover()
+  await tab.button('Edit your message').click()
+  const box = tab.page.getByRole('textbox', { name: 'Your message, to be changed' })
+  await box.fill(`pay ${thread} 2`)
+  await box.press('Enter')
+  await tab.ends(`2 sent to ${thread}`) // without asking
+  await tab.idle()
+  await visible(tab.button('1 permission'))
+  await tab.reload()
+  await tab.button('1 permission').click()
+  await visible(tab.button('Take back pay'))
+})
+
 test('an effect in doubt: what may be said of it, and the tool may look itself', async () => {
   const { thread, open: visit } = scene.visit()
   const tab = await visit()
