@@ -65,6 +65,21 @@ test('a message that a dead server could not take comes back to be sent again', 
   expect(await scene.stage.runs(thread)).toHaveLength(2)
 })
 
+test('a message that was not sent comes back before what was written in the meantime', async () => {
+  const { open } = scene.visit()
+  const tab = await open()
+  await tab.say('answer one')
+  await tab.idle()
+  tab.expectTrouble()
+  const held: (() => Promise<void>)[] = []
+  await tab.page.route('**/run', (route) => void held.push(() => route.abort()))
+  await tab.say('answer two')
+  await tab.input.pressSequentially('answer three')
+  for (const cut of held) await cut()
+  await visible(tab.page.getByText(/Your message was not sent/))
+  expect(await tab.input.inputValue()).toBe('answer two\n\nanswer three')
+})
+
 test('a page that is opened while the server is away finds it when it is back', async () => {
   const { thread, open } = scene.visit()
   const first = await open()

@@ -32,8 +32,9 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
   useEffect(() => {
     const saying = problem?.saying
     if (!saying) return
-    setText((now) => now || textOf(saying.content))
-    setImages((now) => (now.length > 0 ? now : attachmentsOf(saying.content)))
+    // What was written in the meantime stays, behind what was to be said before it.
+    setText((now) => [textOf(saying.content), now].filter((text) => text !== '').join('\n\n'))
+    setImages((now) => [...attachmentsOf(saying.content), ...now])
   }, [problem, setText])
   useEffect(() => {
     // On a phone this would bring up the keyboard over the chat.
