@@ -25,17 +25,23 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
   const [images, setImages] = useState<Attachment[]>([])
   const [warning, setWarning] = useState<string>()
   const input = useRef<HTMLTextAreaElement>(null)
+  const back = useRef<Saying>(undefined) // what came back last: once is enough
   const picker = useRef<HTMLInputElement>(null)
   const waiting = outline?.status === 'waiting'
   const filled = text.trim() !== '' || images.length > 0
+  // A change of an earlier message goes back to where it was made, if that is still to be seen.
+  const from = problem?.saying?.branchFrom
+  const changed = from !== undefined && view.messages.some(({ id }) => id === from)
 
   useEffect(() => {
     const saying = problem?.saying
-    if (!saying) return
+    if (!saying || saying === back.current) return
+    back.current = saying
+    if (changed) return
     // What was written in the meantime stays, behind what was to be said before it.
     setText((now) => [textOf(saying.content), now].filter((text) => text !== '').join('\n\n'))
     setImages((now) => [...attachmentsOf(saying.content), ...now])
-  }, [problem, setText])
+  }, [problem, changed, setText])
   useEffect(() => {
     // On a phone this would bring up the keyboard over the chat.
     if (matchMedia('(hover: hover)').matches) input.current?.focus({ preventScroll: true })
@@ -66,7 +72,12 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
   }
   return (
     <form className="composer" onSubmit={submit}>
-      <Notice problem={problem} warning={warning} onClose={() => link?.dismiss()} />
+      <Notice
+        problem={problem}
+        changed={changed}
+        warning={warning}
+        onClose={() => link?.dismiss()}
+      />
       {filled && (running || waiting) && (
         <Blocked
           view={view}

@@ -17,6 +17,7 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
   const { away, toEnd } = useStick(scroller, part.end === turns.length)
   const details = new Map(view.outline?.turns.map((turn) => [turn.messageId ?? '', turn]))
   const running = isRunning(view)
+  const unsent = view.problem?.saying
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
     <section className="scroller" ref={scroller} aria-label="Messages" tabIndex={0}>
@@ -37,6 +38,7 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
             done={() => doneIn(turns.slice(part.start + i), view.outline)}
             view={view}
             detail={details.get(turn.user?.id ?? '')}
+            unsent={unsent?.branchFrom && unsent.branchFrom === turn.user?.id ? unsent : undefined}
             last={part.start + i === turns.length - 1}
             running={running}
           />

@@ -2,6 +2,7 @@
 
 import Link from 'next/link'
 import { memo } from 'react'
+import type { Saying } from '../../lib/link/state.ts'
 import type { Turn } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { wordsFor } from '../../lib/words.ts'
@@ -22,6 +23,8 @@ interface TurnProps {
   view: ThreadView
   /** What the server tells of the turn besides its messages, if it has something to tell. */
   detail: Turn | undefined
+  /** A change of what was said that did not reach the server. */
+  unsent: Saying | undefined
   last: boolean
   running: boolean
 }
@@ -42,6 +45,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
           message={turn.user}
           done={props.done}
           detail={detail}
+          unsent={props.unsent}
           link={link}
           locked={running || view.outline?.status === 'waiting'}
         />
@@ -97,7 +101,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
 /** Old turns look the same whatever happens to the last one. */
 function same(a: TurnProps, b: TurnProps): boolean {
   if (a.last || b.last || a.running !== b.running || a.view.link !== b.view.link) return false
-  if (a.view.outline !== b.view.outline) return false
+  if (a.view.outline !== b.view.outline || a.unsent !== b.unsent) return false
   return sameTurn(a.turn, b.turn)
 }
 
