@@ -90,7 +90,7 @@ export function listThreads(
   const { search, archived, limit = 50 } = query
   const params = new URLSearchParams({ limit: String(limit) })
   if (search) params.set('search', search)
-  if (archived) params.set('includeArchived', 'true')
+  if (archived) params.set('archived', 'true')
   return json<ThreadPage>(`/threads?${params}`, signal ? { signal } : {})
 }
 

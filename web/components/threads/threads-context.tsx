@@ -61,7 +61,7 @@ export function ThreadsProvider({ children }: { children: ReactNode }) {
       let next = every
       try {
         const found = await listThreads({ search, archived, limit }, gone.signal)
-        setRows(archived ? found.threads.filter((row) => row.archived) : found.threads)
+        setRows(found.threads)
         setMore(found.nextCursor !== null)
         setProblem(undefined)
         if (found.threads.some(({ status }) => status === 'running')) next = oftener
