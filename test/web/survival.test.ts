@@ -5,6 +5,16 @@ const scene = theatre()
 const begun = 'assistant: Once upon a time'
 const whole = 'assistant: Once upon a time there was a handrail.'
 
+/** Something is said on a thread by another way, and answered. */
+async function said(thread: string, words: string): Promise<void> {
+  const response = await fetch(`${scene.stage.url}/chats/${thread}/interactions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ user_message: words }),
+  })
+  await response.text()
+}
+
 test('a server killed under an open page: the page says so, comes back by itself and shows the end', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()
@@ -142,6 +152,63 @@ test('a second tab shows what the first one does, while it is done', async () =>
   }
   await second.say('answer three')
   await expect.poll(first.transcript).toContain('assistant: Answer three.')
+})
+
+test('Stop gets through however many tabs are open, and each of them hears of what changes', async () => {
+  const others = []
+  for (let n = 0; n < 6; n++) {
+    const { thread, open } = scene.visit()
+    await said(thread, `answer ${n}`)
+    others.push({ thread, tab: await open() })
+  }
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`tell ${thread}`)
+  await tab.shows(`user: tell ${thread}`, begun)
+  await tab.button('Stop').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
+  await tab.idle()
+  const last = others.at(-1)!
+  await said(last.thread, 'answer more')
+  await expect.poll(last.tab.transcript, { timeout: 10_000 }).toContain('assistant: Answer more.')
+})
+
+test('a tab that nobody looks at lets its connection go at once, and catches up when it is seen', async () => {
+  const { thread, open } = scene.visit()
+  await said(thread, 'answer one')
+  const tab = await open()
+  const look = (state: string) =>
+    tab.page.evaluate(`
+      Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    `)
+  const left = tab.page.waitForEvent('requestfailed', {
+    predicate: (request) => request.url().endsWith('/watch'),
+    timeout: 5_000,
+  })
+  await look('hidden')
+  await left
+  await said(thread, 'answer two')
+  await look('visible')
+  await expect.poll(tab.transcript, { timeout: 10_000 }).toContain('assistant: Answer two.')
+})
+
+test('a Stop that does not reach the server says that it has to be pressed again', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`tell ${thread}`)
+  await tab.shows(`user: tell ${thread}`, begun)
+  tab.expectTrouble()
+  await tab.page.route('**/stop/**', (route) => route.abort())
+  await tab.button('Stop').click()
+  const note = tab.page
+    .locator('.notice')
+    .getByText('Stop did not reach the server. Press it again.')
+  await visible(note)
+  await tab.page.unroute('**/stop/**')
+  await tab.button('Stop').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
+  expect(await note.count()).toBe(0)
 })
 
 test('a decision made elsewhere is seen here', async () => {

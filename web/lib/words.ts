@@ -3,6 +3,7 @@ import { ApiError } from './api.ts'
 const sentences: Record<string, string> = {
   page_unreachable: 'This page has lost its server. It tries again by itself.',
   unreachable: 'The Handrail server cannot be reached. The page tries again by itself.',
+  not_stopped: 'Stop did not reach the server. Press it again.',
   unauthenticated: 'The server wants an API key.',
   thread_busy: 'An answer is still being written in this chat.',
   thread_waiting: 'This chat waits for a decision first.',

@@ -59,9 +59,11 @@ export const initial: LinkState = {
 
 /** Something runs on the thread, whoever began it. */
 export function isRunning({ saying, outline }: LinkState): boolean {
-  const status = outline?.status
-  return saying || status === 'running' || status === 'queued' || status === 'cancelling'
+  return saying || isActive(outline?.status)
 }
+
+export const isActive = (status: Outline['status'] | undefined): boolean =>
+  status === 'running' || status === 'queued' || status === 'cancelling'
 
 const mostOutput = 200_000 // characters kept of what a tool prints
 
