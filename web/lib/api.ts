@@ -136,7 +136,7 @@ export const decideApproval = (id: string, decision: Decision) =>
 export const listOpen = (signal: AbortSignal) =>
   json<{ approvals: Approval[] }>('/approvals?limit=200', { signal })
 
-/** What was decided before, the newest deadline last. */
+/** What was decided before, the latest first. */
 export const listSettled = (cursor: string | undefined, signal?: AbortSignal) => {
   const query = new URLSearchParams({ state: 'settled', limit: '50', ...(cursor && { cursor }) })
   return json<{ approvals: Approval[]; next_cursor: string | null }>(
