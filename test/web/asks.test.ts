@@ -200,6 +200,26 @@ test('what was allowed is listed on every branch of the chat, for it holds on al
   await visible(tab.button('Take back pay'))
 })
 
+test('a card that could not be read is read again, and is not said to be for others', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  tab.expectTrouble()
+  const away = { status: 502, json: { error: 'away', details: 'The server is away.' } }
+  await tab.page.route('**/approvals/*', (route) =>
+    route.request().url().includes('stream') ? route.fallback() : route.fulfill(away),
+  )
+  await tab.say(`vault ${thread}`)
+  await visible(card(tab).getByText('What is asked could not be read. Trying again…'))
+  expect(
+    await card(tab)
+      .getByText(/for others to decide/)
+      .count(),
+  ).toBe(0)
+  await tab.page.unroute('**/approvals/*')
+  await tab.button('Stop here').click()
+  await tab.idle()
+})
+
 test('an effect in doubt: what may be said of it, and the tool may look itself', async () => {
   const { thread, open: visit } = scene.visit()
   const tab = await visit()
