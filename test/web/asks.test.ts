@@ -113,6 +113,7 @@ test('rejected with a reason, and answered in its place: the model hears the wor
   await tab.button('Send this answer instead').click()
   await visible(settled(tab).getByText(/Answered in its place by local/))
   await tab.ends('It is paid by card')
+  await visible(tab.page.locator('.tool-call').last().getByText('not called, answered instead'))
   await tab.idle()
   expect(scene.stage.guests().join()).not.toContain(thread)
 })
@@ -140,6 +141,31 @@ test('several cards: decisions are kept, here and elsewhere, live and after a re
   await expect.poll(() => settled(tab).count()).toBe(3)
   await visible(settled(tab).getByText('“Enough”'))
   expect(await tab.page.locator('.refused').count()).toBe(0)
+})
+
+test('what is being filled in stays while another card is decided, and nothing is cleared', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`share a-${thread} b-${thread}`)
+  const [first, second] = [card(tab).first(), card(tab).last()]
+  await visible(tab.page.getByText('0 of 2 decided'))
+  await second.getByRole('button', { name: 'Change and approve' }).click()
+  await second.getByLabel('amount').fill('9')
+  await tab.page.evaluate(`
+    window.cleared = 0
+    const look = () => {
+      if (document.querySelector('.chat .skeleton')) window.cleared++
+      requestAnimationFrame(look)
+    }
+    look()
+  `)
+  await first.locator('.approve:enabled').click()
+  await visible(tab.page.getByText('1 of 2 decided'))
+  expect(await card(tab).getByLabel('amount').inputValue()).toBe('9')
+  expect(await tab.page.evaluate('window.cleared')).toBe(0)
+  await tab.button('Approve with 1 change').click()
+  await tab.idle()
+  expect(scene.stage.guests()).toContain(`b-${thread} 9`)
 })
 
 test('a card counts down, and says that nobody decided in time', async () => {
