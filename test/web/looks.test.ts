@@ -3,6 +3,12 @@ import { theatre, visible } from './theatre.ts'
 
 const scene = theatre()
 
+interface Box {
+  scrollTop: number
+  scrollHeight: number
+  clientHeight: number
+}
+
 test('on a phone the list is a drawer, and everything fits', async () => {
   const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
   const { open } = scene.visit()
@@ -73,6 +79,42 @@ test('with the keyboard alone: skip, write, send, open a tool, stop', async () =
   await keyboard.press('Enter')
   await tab.idle()
   await visible(tab.page.getByText('Stopped. What was said is kept.'))
+})
+
+test('who says something sees it, wherever they read; the end is followed again once it is reached', async () => {
+  const { open } = scene.visit()
+  const tab = await open()
+  for (let n = 0; n < 3; n++) {
+    await tab.say('show me')
+    await tab.idle()
+  }
+  const scroller = tab.page.getByRole('region', { name: 'Messages' })
+  const gap = () =>
+    scroller.evaluate((one: Box) => one.scrollHeight - one.scrollTop - one.clientHeight)
+  const arrow = tab.button('Go to the latest message')
+  const up = async () => {
+    await scroller.evaluate((one: Box) => {
+      one.scrollTop = 0
+    })
+    await visible(arrow)
+  }
+  await up()
+  await tab.screenshot('to-end')
+  await tab.say('answer here')
+  await tab.idle()
+  await expect.poll(gap).toBeLessThan(5)
+  await up()
+  await scroller.evaluate((one: Box) => {
+    one.scrollTop = one.scrollHeight
+  })
+  await expect.poll(() => arrow.count()).toBe(0)
+  await fetch(`${scene.stage.url}/chats/${tab.page.url().split('/').at(-1)}/interactions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ user_message: 'show me' }),
+  }).then((response) => response.text())
+  await expect.poll(async () => (await tab.transcript()).length, { timeout: 10_000 }).toBe(10)
+  await expect.poll(gap).toBeLessThan(5)
 })
 
 test('what is read does not jump while an answer is written', async () => {

@@ -1,6 +1,6 @@
 'use client'
 
-import { useRef } from 'react'
+import { useEffect, useRef } from 'react'
 import { isRunning } from '../../lib/link/state.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Icon } from '../ui/icon.tsx'
@@ -15,6 +15,13 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
   const scroller = useRef<HTMLDivElement>(null)
   const part = useTurnWindow(turns.length, scroller)
   const { away, toEnd } = useStick(scroller, part.end === turns.length)
+  const { said } = view
+  const { latest } = part
+  useEffect(() => {
+    if (said === 0) return
+    latest() // who says something is to see it
+    toEnd()
+  }, [said, latest, toEnd])
   const details = new Map(view.outline?.turns.map((turn) => [turn.messageId ?? '', turn]))
   const running = isRunning(view)
   const unsent = view.problem?.saying
@@ -46,17 +53,19 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
         {part.end < turns.length && <p className="edge" ref={part.bottom} />}
       </div>
       {(away || part.end < turns.length) && (
-        <button
-          type="button"
-          className="icon-button to-end"
-          aria-label="Go to the latest message"
-          onClick={() => {
-            part.latest()
-            toEnd()
-          }}
-        >
-          <Icon name="down" />
-        </button>
+        <div className="to-end">
+          <button
+            type="button"
+            className="icon-button"
+            aria-label="Go to the latest message"
+            onClick={() => {
+              latest()
+              toEnd()
+            }}
+          >
+            <Icon name="down" />
+          </button>
+        </div>
       )}
     </section>
   )

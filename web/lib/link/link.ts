@@ -162,7 +162,7 @@ export class Link extends Store<LinkState> {
       if (branchFrom !== undefined) handrail.branchFrom = branchFrom
       if (whenBusy !== undefined) handrail.whenBusy = whenBusy
     } else this.#cut(job.again, 1)
-    this.set({ saying: true, outputs: {}, calls: {} })
+    this.set({ saying: true, said: this.get().said + 1, outputs: {}, calls: {} })
     agent.pendingInterrupts = [] // the server knows which are open, and says so
     const refused = await this.#begun()
     if (refused) {

@@ -18,6 +18,8 @@ export interface LinkState {
   earlier: readonly Message[]
   /** This page has said something and reads the answer. */
   saying: boolean
+  /** How often it has. */
+  said: number
   stopping: boolean
   problem: Problem | undefined
   /** What tools print while they run, by call. */
@@ -50,6 +52,7 @@ export const initial: LinkState = {
   planned: undefined,
   earlier: [],
   saying: false,
+  said: 0,
   stopping: false,
   problem: undefined,
   outputs: {},
