@@ -30,6 +30,36 @@ test('on a phone the list is a drawer, and everything fits', async () => {
   await expect.poll(() => drawer.count()).toBe(0)
 })
 
+test('notes, references, lists to do and wide tables are laid out, also on a phone; odd links are words', async () => {
+  const { open } = scene.visit()
+  const tab = await open({ viewport: { width: 360, height: 780 }, hasTouch: true, isMobile: true })
+  await tab.say('odd things')
+  await tab.idle()
+  const link = (name: string) => tab.page.locator('.prose').getByRole('link', { name })
+  expect(await link('the docs').getAttribute('href')).toBe('https://example.com/docs')
+  await visible(tab.page.getByText('What the note says.'))
+  const note = (await link('1').getAttribute('href'))?.slice(1)
+  expect(await tab.page.locator(`[id="${note}"]`).count()).toBe(1)
+  for (const name of ['a script', 'a place']) {
+    await visible(tab.page.getByText(name))
+    expect(await link(name).count()).toBe(0)
+  }
+  await visible(tab.page.getByRole('checkbox', { name: 'Not done' }))
+  const cell = await tab.page.getByRole('cell', { name: 'allowed' }).boundingBox()
+  expect(cell?.height).toBeLessThan(100)
+  expect(cell?.width).toBeGreaterThan(60)
+  const wider = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+  expect(await tab.page.evaluate(wider)).toBe(false)
+  const hebrew = tab.page.getByText('שלום עולם')
+  const right = await hebrew.evaluate(`(one) => {
+    const range = document.createRange()
+    range.selectNodeContents(one)
+    return one.getBoundingClientRect().right - range.getBoundingClientRect().right
+  }`)
+  expect(right).toBeLessThan(5)
+  await tab.looksRight('odd-markdown')
+})
+
 test('a server without the account analysis offers none, and says so at its address', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()

@@ -9,6 +9,8 @@ describe('markdown in blocks', () => {
     ['code that is still being written', 'x\n\n```\na\n\nb', ['x\n', '```\na\n\nb']],
     ['a fence inside of a longer one', '````\n```\n\n```\n````', ['````\n```\n\n```\n````']],
     ['items of one list', '- a\n\n- b\n\n  more\n\nend', ['- a\n\n- b\n\n  more\n', 'end']],
+    ['a link and what it means', 'a [b]\n\nc\n\n[b]: /d', ['a [b]\n\nc\n\n[b]: /d']],
+    ['a footnote', 'a[^1]\n\n[^1]: b\n\nc', ['a[^1]\n\n[^1]: b\n\nc']],
     ['nothing', '\n\n', []],
   ])('%s', (_name, text, blocks) => {
     expect(blocksOf(text)).toEqual(blocks)

@@ -109,7 +109,12 @@ function FormField({ field, text, changed, problem, disabled, onText }: FieldPro
       ) : control === 'number' ? (
         <input {...shared} inputMode="decimal" />
       ) : (
-        <textarea {...shared} rows={Math.min(8, text.split('\n').length)} data-control={control} />
+        <textarea
+          {...shared}
+          dir={control === 'json' ? 'ltr' : 'auto'}
+          rows={Math.min(8, text.split('\n').length)}
+          data-control={control}
+        />
       )}
       <p id={`${id}-note`} className="note" data-problem={problem !== undefined || undefined}>
         {problem ?? schema.description}

@@ -27,6 +27,7 @@ export function Words(props: {
         <textarea
           id={id}
           rows={2}
+          dir="auto"
           maxLength={10_000}
           value={text}
           onChange={(event) => setText(event.target.value)}

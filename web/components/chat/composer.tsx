@@ -107,6 +107,7 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
         <textarea
           ref={input}
           aria-label="Your message"
+          dir="auto"
           placeholder="Write a message"
           rows={1}
           value={text}

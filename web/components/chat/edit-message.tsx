@@ -25,6 +25,7 @@ export function EditMessage(props: {
       <textarea
         ref={input}
         aria-label="Your message, to be changed"
+        dir="auto"
         value={text}
         rows={Math.min(12, text.split('\n').length + 1)}
         onChange={(event) => setText(event.target.value)}
