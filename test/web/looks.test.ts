@@ -38,7 +38,7 @@ test('notes, references, lists to do and wide tables are laid out, also on a pho
   const link = (name: string) => tab.page.locator('.prose').getByRole('link', { name })
   expect(await link('the docs').getAttribute('href')).toBe('https://example.com/docs')
   await visible(tab.page.getByText('What the note says.'))
-  const note = (await link('1').getAttribute('href'))?.slice(1)
+  const note = (await link('1').first().getAttribute('href'))?.slice(1)
   expect(await tab.page.locator(`[id="${note}"]`).count()).toBe(1)
   for (const name of ['a script', 'a place']) {
     await visible(tab.page.getByText(name))
@@ -145,6 +145,39 @@ test('who says something sees it, wherever they read; the end is followed again 
   }).then((response) => response.text())
   await expect.poll(async () => (await tab.transcript()).length, { timeout: 10_000 }).toBe(10)
   await expect.poll(gap).toBeLessThan(5)
+})
+
+test('another version comes where the one before it was, and the focus stays on the switch', async () => {
+  const { open } = scene.visit()
+  const tab = await open()
+  await tab.say('answer one')
+  await tab.idle()
+  for (let n = 0; n < 2; n++) {
+    await tab.say('show me')
+    await tab.idle()
+  }
+  await tab.page.locator('.bubble').first().hover()
+  await tab.button('Edit your message').first().click()
+  const box = tab.page.getByRole('textbox', { name: 'Your message, to be changed' })
+  await box.fill('show me')
+  await box.press('Enter')
+  await visible(tab.page.getByText('2 of 2'))
+  await tab.idle()
+  const switches = tab.page.locator('.branches')
+  const top = async () => (await switches.boundingBox())?.y ?? 0
+  for (const [name, place] of [
+    ['Show the version before', '1 of 2'],
+    ['Show the next version', '2 of 2'],
+  ] as const) {
+    await tab.button(name).focus()
+    const before = await top()
+    await tab.page.keyboard.press('Enter')
+    await visible(switches.getByText(place))
+    await tab.live()
+    await expect.poll(top).toBeCloseTo(before, -1)
+    const focused = 'document.activeElement?.closest(".branches") !== null'
+    await expect.poll(() => tab.page.evaluate(focused)).toBe(true)
+  }
 })
 
 test('what is read does not jump while an answer is written', async () => {

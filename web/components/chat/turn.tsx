@@ -38,7 +38,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
   const lost = last && view.phase === 'reconnecting'
   const words = wordsOf(turn)
   return (
-    <div className="turn">
+    <div className="turn" data-run={detail?.runId}>
       {turn.user && (
         <UserTurn
           threadId={threadId}
@@ -50,7 +50,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
           locked={running || view.outline?.status === 'waiting'}
         />
       )}
-      {(turn.parts.length > 0 || last) && (
+      {(turn.parts.length > 0 || last || hasEnding(detail)) && (
         <article className="answer" aria-label="Answer" aria-busy={live}>
           <Answer turn={turn} view={view} live={live} />
           {(live || lost) && !view.outline?.asks.length && <Working turn={turn} view={view} />}
@@ -104,6 +104,10 @@ function same(a: TurnProps, b: TurnProps): boolean {
   if (a.view.outline !== b.view.outline || a.unsent !== b.unsent) return false
   return sameTurn(a.turn, b.turn)
 }
+
+/** Also of a turn that nothing else came of: why is still to be seen when the chat has gone on. */
+const hasEnding = (detail: Turn | undefined): boolean =>
+  detail?.status === 'failed' || detail?.status === 'cancelled'
 
 function Ending(props: { detail: Turn; view: ThreadView; last: boolean }) {
   const { detail, view, last } = props

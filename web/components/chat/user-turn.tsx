@@ -12,6 +12,7 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Branches } from './branches.tsx'
 import { EditMessage } from './edit-message.tsx'
+import { keepPlace } from './keep-place.ts'
 import type { UserMessage } from './turns.ts'
 
 /** What the person said; it can be said differently, and earlier versions can be looked at. */
@@ -33,9 +34,10 @@ export function UserTurn(props: {
   }, [unsent])
   const announce = useAnnounce()
   const text = textOf(message.content)
-  const show = async (runId: string, place: string) => {
+  const show = async (runId: string, place: string, turn: Element | null) => {
     try {
       await showBranch(threadId, runId)
+      if (turn) keepPlace(turn, runId)
       announce(`Version ${place} is shown.`)
     } catch (problem) {
       announce(errorWords(problem))
