@@ -75,6 +75,30 @@ test('nothing is approved by a key that was pressed as the card appeared', async
   expect(scene.stage.guests().join()).not.toContain(thread)
 })
 
+test('the focus stays with who decides, Escape leads back, and what was written is kept', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`share a-${thread} b\u202e-${thread}`)
+  await visible(tab.page.getByText('0 of 2 decided'))
+  const focused = () => tab.page.evaluate('document.activeElement?.textContent')
+  const [first, second] = [card(tab).first(), card(tab).last()]
+  await first.locator('.reject:enabled').click()
+  await first.getByLabel(/^Why\?/).fill('Too much')
+  await tab.page.keyboard.press('Escape')
+  expect(await focused()).toMatch(/^Pay 5 to .a-/)
+  await first.locator('.reject').click()
+  expect(await first.getByLabel(/^Why\?/).inputValue()).toBe('Too much')
+  await tab.button('Reject').first().click()
+  await visible(tab.page.getByText('1 of 2 decided'))
+  await expect.poll(focused).toMatch(/^Pay 5 to .b/) // the next question
+  await card(tab).getByRole('button', { name: 'Change and approve' }).click()
+  await visible(second.getByText(/characters that cannot be seen .*: U\+202E\./))
+  await tab.looksRight('card-hidden')
+  await tab.button('Back').click()
+  await card(tab).locator('.approve:enabled').press('Enter')
+  await expect.poll(focused).toMatch(/^Approved by local/) // how it ended
+})
+
 test('arguments are changed in a form: what is wrong is said and not sent, what is changed is marked', async () => {
   const { thread, open: visit } = scene.visit()
   const tab = await visit()
@@ -164,8 +188,7 @@ test('what is being filled in stays while another card is decided, and nothing i
   expect(await card(tab).getByLabel('amount').inputValue()).toBe('9')
   expect(await tab.page.evaluate('window.cleared')).toBe(0)
   await tab.button('Approve with 1 change').click()
-  await tab.idle()
-  expect(scene.stage.guests()).toContain(`b-${thread} 9`)
+  await tab.ends(`9 sent to b-${thread}`)
 })
 
 test('a card counts down, and says that nobody decided in time', async () => {
@@ -242,8 +265,7 @@ test('a card that could not be read is read again, and is not said to be for oth
       .count(),
   ).toBe(0)
   await tab.page.unroute('**/approvals/*')
-  await tab.button('Stop here').click()
-  await tab.idle()
+  await visible(card(tab).getByText('This is for others to decide: approver.'))
 })
 
 test('an effect in doubt: what may be said of it, and the tool may look itself', async () => {
