@@ -1,4 +1,4 @@
-import { keyHeaders } from './key.ts'
+import { keyHeaders, refused } from './key.ts'
 import type {
   AgentInfo,
   Approval,
@@ -41,6 +41,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     throw new ApiError(0, 'page_unreachable', 'This page has lost its server.')
   }
   if (response.ok) return response
+  if (response.status === 401) refused()
   throw toApiError(response.status, await response.json().catch(() => ({})))
 }
 
