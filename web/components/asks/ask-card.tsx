@@ -37,11 +37,18 @@ export function AskCard({ id, title, onDecided, audience }: CardProps) {
       <Reconfigure
         askId={id}
         args={{ title, ...(approval.input as ReconfigureArgs) }}
+        deadline={approval.deadline}
         onDecided={onDecided}
       />
     )
   return (
-    <section className="ask-card" id={id} aria-labelledby={heading} data-kind={approval?.kind}>
+    <section
+      className="ask-card"
+      id={id}
+      data-ask={id}
+      aria-labelledby={heading}
+      data-kind={approval?.kind}
+    >
       <h2 id={heading} tabIndex={-1}>
         {approval?.card.title ?? title}
       </h2>
