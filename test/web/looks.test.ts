@@ -50,12 +50,12 @@ test('notes, references, lists to do and wide tables are laid out, also on a pho
   expect(cell?.width).toBeGreaterThan(60)
   const wider = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
   expect(await tab.page.evaluate(wider)).toBe(false)
-  const hebrew = tab.page.getByText('שלום עולם')
-  const right = await hebrew.evaluate(`(one) => {
+  const right = await tab.page.evaluate(`(() => {
+    const words = [...document.querySelectorAll('.prose > p')].at(-1)
     const range = document.createRange()
-    range.selectNodeContents(one)
-    return one.getBoundingClientRect().right - range.getBoundingClientRect().right
-  }`)
+    range.selectNodeContents(words)
+    return words.getBoundingClientRect().right - range.getBoundingClientRect().right
+  })()`)
   expect(right).toBeLessThan(5)
   await tab.looksRight('odd-markdown')
 })
@@ -69,6 +69,26 @@ test('a server without the account analysis offers none, and says so at its addr
     await visible(tab.page.getByRole('heading', { name: 'This server has no account analysis' }))
   }
   await tab.looksRight('analysis-none')
+})
+
+test('a small window has room for the chat, however much there is to say and to write', async () => {
+  const { open } = scene.visit()
+  const tab = await open({ viewport: { width: 360, height: 480 } })
+  await tab.page.evaluate(`Storage.prototype.setItem = () => {
+    throw new DOMException('It is full.', 'QuotaExceededError') // a draft can be too long to be kept
+  }`)
+  await tab.say(`pay ${'verylongname'.repeat(20)} 5`)
+  await visible(tab.button('Reject'))
+  await tab.input.fill('one line\n'.repeat(40))
+  await visible(tab.page.getByText(/^This chat waits for a decision: Pay 5 .*…$/))
+  const box = await tab.page.locator('.composer').boundingBox()
+  expect(box?.height).toBeLessThanOrEqual(0.6 * 480 + 1)
+  const wider = `[...document.querySelectorAll('html, .composer, .blocked')]
+    .filter((one) => one.scrollWidth > one.clientWidth).map(({ className }) => className)`
+  expect(await tab.page.evaluate(wider)).toEqual([])
+  const send = await tab.button('Send').boundingBox()
+  expect(send && send.y + send.height).toBeLessThan(480)
+  await tab.looksRight('small-window')
 })
 
 test('in the dark it is dark, and as easy to read', async () => {
