@@ -224,6 +224,7 @@ export class Link extends Store<LinkState> {
   /** The thread as it is, and what runs on it until that has ended. */
   async #catchUp(): Promise<boolean> {
     const found = await this.#read()
+    if (this.get().phase === 'nowhere') await aborted(this.#turn.signal)
     if (!found) return false
     const agent = this.#agent
     if (this.get().outline === undefined) return this.#settle()
@@ -308,7 +309,9 @@ export class Link extends Store<LinkState> {
       if (gone) this.#clear()
       return true
     } catch (problem) {
-      return this.#lost(problem)
+      if (!(problem instanceof ApiError && problem.status === 400)) return this.#lost(problem)
+      this.set({ phase: 'nowhere' }) // no chat can be called this
+      return false
     }
   }
 

@@ -4,7 +4,7 @@ import type { Budget, CallStanding, Outline } from '../shapes.ts'
 import type { Content } from './messages.ts'
 
 /** How sure the page is that it shows what is. */
-export type Phase = 'loading' | 'live' | 'reconnecting' | 'catching-up' | 'gone'
+export type Phase = 'loading' | 'live' | 'reconnecting' | 'catching-up' | 'gone' | 'nowhere'
 
 export interface LinkState {
   phase: Phase
