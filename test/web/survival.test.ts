@@ -54,6 +54,21 @@ test('a server killed before it told how the chat stands is said to be lost as w
   await tab.idle()
 })
 
+test('a server killed while a tool ran: it is said what is waited for, and then asked', async () => {
+  const { open } = scene.visit()
+  const tab = await open()
+  await tab.say('lift')
+  await tab.button('Lift the stone').click()
+  await visible(tab.page.locator('.tool-call').getByText('running'))
+  tab.expectTrouble()
+  await scene.stage.kill()
+  await scene.stage.start()
+  await visible(tab.page.getByText(/The server was cut off while lift ran\. Once it cannot/))
+  await tab.screenshot('cut-off')
+  await tab.button('Skip it').click()
+  await tab.idle()
+})
+
 test('a message that a dead server could not take comes back to be sent again', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()
