@@ -48,7 +48,7 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
   }, [])
 
   const say = (whenBusy?: Saying['whenBusy']) => {
-    if (!filled || !link) return
+    if (!filled || !link || view.phase === 'nowhere') return
     link.say({ content: contentOf(text.trim(), images), ...(whenBusy && { whenBusy }) })
     setText('')
     setImages([])
@@ -65,8 +65,10 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
   }
   const attach = async (files: Iterable<File>) => {
     const chosen = [...files]
-    const small = chosen.filter((file) => !tooLarge(file))
-    setWarning(chosen.length > small.length ? sizeWords : undefined)
+    const pictures = chosen.filter(({ type }) => imageTypes.includes(type))
+    const small = pictures.filter((file) => !tooLarge(file))
+    const large = pictures.length > small.length ? sizeWords : undefined
+    setWarning(chosen.length > pictures.length ? typeWords : large)
     const more = await Promise.all(small.map(read))
     setImages((now) => [...now, ...more])
   }
@@ -161,7 +163,7 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
               type="submit"
               className="icon-button send"
               aria-label="Send"
-              disabled={!filled || waiting || !link}
+              disabled={!filled || waiting || !link || view.phase === 'nowhere'}
             >
               <Icon name="send" />
             </button>
@@ -173,3 +175,4 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
 }
 
 const sizeWords = 'An image may be as large as 2.5 MB. Choose a smaller one.'
+const typeWords = 'Only images can be attached: PNG, JPEG, GIF or WebP.'

@@ -26,7 +26,7 @@ export function ThreadItem({ row }: { row: ThreadRow }) {
   const href = (row.agentId === analyst ? analysis : chat) ?? ''
   const place = usePathname()
   const current = place === chat || place === analysis
-  const name = row.name ?? 'Untitled chat'
+  const name = row.name || 'Untitled chat'
   const begin = (next: Doing) => {
     setProblem(undefined)
     setDoing(next)
