@@ -93,7 +93,7 @@ test('what could not be renamed or deleted is still there, and it is said why', 
   expect(await failed.count()).toBe(0)
   await act('Delete')
   await tab.button('Delete this chat').click()
-  await visible(failed.getByText(/^That did not work: /))
+  await visible(failed.getByText('That did not work: The server could not be reached. Try again.'))
   await tab.looksRight('delete-failed')
   expect(tab.page.url()).toBe(`${scene.url}/t/${id}`)
   await tab.shows('user: answer stubborn', 'assistant: Answer stubborn.')
@@ -126,6 +126,15 @@ test('a chat that is deleted elsewhere is said to be', async () => {
   await fetch(`${scene.stage.url}/copilotkit/threads/${id}`, { method: 'DELETE' })
   await expect.poll(tab.phase, { timeout: 10_000 }).toBe('gone')
   await visible(tab.page.getByText('This chat was deleted'))
+})
+
+test('an address that no chat can have says so', async () => {
+  const tab = await scene.visit().open()
+  tab.expectTrouble()
+  await tab.page.goto(`${scene.url}/t/${'x'.repeat(300)}`)
+  await visible(tab.page.getByRole('heading', { name: 'There is no such chat' }))
+  expect(await tab.phase()).toBe('nowhere')
+  await tab.looksRight('no-such-chat')
 })
 
 test('an id may be anything that an address can hold', async () => {
