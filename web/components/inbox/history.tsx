@@ -21,7 +21,7 @@ export function History() {
   if (!rows) return failed || <p className="quiet">Reading what was decided…</p>
   return (
     <>
-      {rows.length === 0 && <p className="quiet">Nothing was decided yet.</p>}
+      {rows.length === 0 && !more && <p className="quiet">Nothing was decided yet.</p>}
       <ul className="rows" aria-label="Past decisions">
         {rows.map((one) => (
           <li key={one.id}>
