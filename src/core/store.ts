@@ -29,7 +29,7 @@ export interface Store {
   thread(threadId: string): Promise<ThreadRow | undefined>
   /** The newest first, by `updatedAt` then `threadId`; `cursor` is the previous page's `next`. */
   threads(query: ThreadQuery): Promise<Page<ThreadRow>>
-  /** By deadline, soonest first. */
+  /** By deadline, soonest first; those asked for as `settled`, by when they were, the latest first. */
   asks(query: AskQuery): Promise<Page<AskRow>>
   /**
    * What was raised or settled in an inbox after a place, as it is now, in no order. Every change is given

@@ -56,6 +56,7 @@ test.for(['multi', 'single'] as const)(
     expect((await list()).threads.map(({ id }) => id)).toEqual(['c', 'a'])
     const all = (await list('?includeArchived=true')).threads
     expect(all.find(({ id }) => id === 'b')).toMatchObject({ name: 'Bees', archived: true })
+    expect((await list('?archived=true&limit=1')).threads.map(({ id }) => id)).toEqual(['b'])
     await store.unarchiveThread('b')
     expect((await list()).threads.map(({ id }) => id)).toContain('b')
     await store.deleteThread('a')

@@ -428,6 +428,30 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
         expect(await listed(carl, { askId: 'role' })).toEqual([])
       })
 
+      test('has what was settled in pages, the latest first, whatever its deadline was', async () => {
+        const { store } = await filled()
+        const settle = async (askId: string, settledAt: number, deadline: number) => {
+          await raise(store, 't', askId, { audience: ['owner', 'approver'], deadline })
+          const ask = { askId, state: 'rejected', settledAt, decidedBy: 'ann' } as const
+          await store.append('t', [marking('t', { ask })], {})
+        }
+        await settle('second', 20, 900)
+        await settle('last', 30, 100)
+        await settle('first', 10, 500)
+        const query = { tenant: 'acme', decider: { ...carl, user: 'ann' }, limit: 1 }
+        const seen: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = await store.asks({ ...query, state: 'settled', ...(cursor && { cursor }) })
+          seen.push(...page.rows.map(({ askId }) => askId))
+          cursor = page.next
+        } while (cursor !== undefined)
+        expect(seen).toEqual(['last', 'second', 'first'])
+        const soonest = await store.asks({ ...query, state: 'pending' })
+        const mixed = store.asks({ ...query, state: 'settled', cursor: soonest.next! })
+        await expect(mixed).rejects.toMatchObject({ code: 'invalid_cursor' })
+      })
+
       test('comes in pages, each ask once, however many of their roles it is for', async () => {
         const { store } = await filled()
         for (let n = 0; n < 25; n++)

@@ -75,6 +75,30 @@ test('nothing is approved by a key that was pressed as the card appeared', async
   expect(scene.stage.guests().join()).not.toContain(thread)
 })
 
+test('the focus stays with who decides, Escape leads back, and what was written is kept', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`share a-${thread} b\u202e-${thread}`)
+  await visible(tab.page.getByText('0 of 2 decided'))
+  const focused = () => tab.page.evaluate('document.activeElement?.textContent')
+  const [first, second] = [card(tab).first(), card(tab).last()]
+  await first.locator('.reject:enabled').click()
+  await first.getByLabel(/^Why\?/).fill('Too much')
+  await tab.page.keyboard.press('Escape')
+  expect(await focused()).toMatch(/^Pay 5 to .a-/)
+  await first.locator('.reject').click()
+  expect(await first.getByLabel(/^Why\?/).inputValue()).toBe('Too much')
+  await tab.button('Reject').first().click()
+  await visible(tab.page.getByText('1 of 2 decided'))
+  await expect.poll(focused).toMatch(/^Pay 5 to .b/) // the next question
+  await card(tab).getByRole('button', { name: 'Change and approve' }).click()
+  await visible(second.getByText(/characters that cannot be seen .*: U\+202E\./))
+  await tab.looksRight('card-hidden')
+  await tab.button('Back').click()
+  await card(tab).locator('.approve:enabled').press('Enter')
+  await expect.poll(focused).toMatch(/^Approved by local/) // how it ended
+})
+
 test('arguments are changed in a form: what is wrong is said and not sent, what is changed is marked', async () => {
   const { thread, open: visit } = scene.visit()
   const tab = await visit()
@@ -113,6 +137,7 @@ test('rejected with a reason, and answered in its place: the model hears the wor
   await tab.button('Send this answer instead').click()
   await visible(settled(tab).getByText(/Answered in its place by local/))
   await tab.ends('It is paid by card')
+  await visible(tab.page.locator('.tool-call').last().getByText('not called, answered instead'))
   await tab.idle()
   expect(scene.stage.guests().join()).not.toContain(thread)
 })
@@ -140,6 +165,30 @@ test('several cards: decisions are kept, here and elsewhere, live and after a re
   await expect.poll(() => settled(tab).count()).toBe(3)
   await visible(settled(tab).getByText('“Enough”'))
   expect(await tab.page.locator('.refused').count()).toBe(0)
+})
+
+test('what is being filled in stays while another card is decided, and nothing is cleared', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`share a-${thread} b-${thread}`)
+  const [first, second] = [card(tab).first(), card(tab).last()]
+  await visible(tab.page.getByText('0 of 2 decided'))
+  await second.getByRole('button', { name: 'Change and approve' }).click()
+  await second.getByLabel('amount').fill('9')
+  await tab.page.evaluate(`
+    window.cleared = 0
+    const look = () => {
+      if (document.querySelector('.chat .skeleton')) window.cleared++
+      requestAnimationFrame(look)
+    }
+    look()
+  `)
+  await first.locator('.approve:enabled').click()
+  await visible(tab.page.getByText('1 of 2 decided'))
+  expect(await card(tab).getByLabel('amount').inputValue()).toBe('9')
+  expect(await tab.page.evaluate('window.cleared')).toBe(0)
+  await tab.button('Approve with 1 change').click()
+  await tab.ends(`9 sent to b-${thread}`)
 })
 
 test('a card counts down, and says that nobody decided in time', async () => {
@@ -177,6 +226,46 @@ test('allowed for the chat: the scope is spelled out, nothing more is asked, and
   await tab.page.keyboard.press('Escape')
   await tab.say(`pay ${thread} 3`)
   await visible(tab.button(/^Pay 3 to/))
+})
+
+test('what was allowed is listed on every branch of the chat, for it holds on all of them', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread} 1`)
+  await card(tab).getByLabel('Allow for').selectOption('this chat')
+  await tab.button(/^Pay 1 to/).click()
+  await visible(tab.page.locator('.tool-call').getByText('done'))
+  await tab.idle()
+  await tab.page.locator('.bubble').hover()
+  await tab.button('Edit your message').click()
+  const box = tab.page.getByRole('textbox', { name: 'Your message, to be changed' })
+  await box.fill(`pay ${thread} 2`)
+  await box.press('Enter')
+  await tab.ends(`2 sent to ${thread}`) // without asking
+  await tab.idle()
+  await visible(tab.button('1 permission'))
+  await tab.reload()
+  await tab.button('1 permission').click()
+  await visible(tab.button('Take back pay'))
+})
+
+test('a card that could not be read is read again, and is not said to be for others', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  tab.expectTrouble()
+  const away = { status: 502, json: { error: 'away', details: 'The server is away.' } }
+  await tab.page.route('**/approvals/*', (route) =>
+    route.request().url().includes('stream') ? route.fallback() : route.fulfill(away),
+  )
+  await tab.say(`vault ${thread}`)
+  await visible(card(tab).getByText('What is asked could not be read. Trying again…'))
+  expect(
+    await card(tab)
+      .getByText(/for others to decide/)
+      .count(),
+  ).toBe(0)
+  await tab.page.unroute('**/approvals/*')
+  await visible(card(tab).getByText('This is for others to decide: approver.'))
 })
 
 test('an effect in doubt: what may be said of it, and the tool may look itself', async () => {

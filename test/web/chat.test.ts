@@ -150,6 +150,7 @@ test('a turn that fails says why in words, and can be tried again', async () => 
   await visible(tab.button('Try again'))
   await tab.say('answer anyway')
   await tab.shows('user: Fail', 'user: answer anyway', 'assistant: Answer anyway.')
+  await visible(tab.page.getByText('The demo model was told to fail.', { exact: true })) // still
 })
 
 test('a model that is asked again is said to be, with the time until then', async () => {
@@ -228,6 +229,10 @@ test('an image is attached, looked at, sent and there again; one that is too lar
   const large = { name: 'large.png', mimeType: 'image/png', buffer: Buffer.alloc(3_000_000) }
   await picker.setInputFiles(large)
   await visible(tab.page.getByText(/An image may be as large as 2.5 MB/))
+  const words = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('hello') }
+  await picker.setInputFiles(words)
+  await visible(tab.page.getByText('Only images can be attached: PNG, JPEG, GIF or WebP.'))
+  expect(await tab.page.getByRole('list', { name: 'Attached images' }).count()).toBe(0)
   await picker.setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: dot })
   await visible(tab.page.getByRole('img', { name: 'dot.png' }))
   await tab.looksRight('attached')
@@ -239,6 +244,18 @@ test('an image is attached, looked at, sent and there again; one that is too lar
   await tab.idle()
   await tab.reload()
   await visible(tab.page.locator('.bubble img'))
+})
+
+test('a chat that begins with an image alone has a name to be called by', async () => {
+  const { open } = scene.visit()
+  const tab = await open()
+  const image = { name: 'dot.png', mimeType: 'image/png', buffer: dot }
+  await tab.page.getByLabel('Attach images').setInputFiles(image)
+  await tab.button('Send').click()
+  await tab.idle()
+  await visible(tab.page.getByRole('heading', { name: 'Untitled chat', level: 1 }))
+  expect(await tab.page.title()).toBe('Untitled chat · Handrail')
+  await visible(tab.page.locator('.thread[data-current]').getByText('Untitled chat'))
 })
 
 test('another agent is chosen, and the chat stays with it', async () => {

@@ -61,6 +61,17 @@ const fragile = defineTool({
   },
 })
 
+const lift = defineTool({
+  name: 'lift',
+  timeout: 10_000,
+  description: 'Goes on for ever, and nobody can tell what came of it.',
+  schema: z.strictObject({}),
+  access: 'write',
+  describe: () => 'Lift the stone',
+  run: (_input, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+})
+
 const vault = defineTool({
   name: 'vault',
   description: 'Only others may allow it.',
@@ -90,7 +101,7 @@ const asker = defineTool({
   },
 })
 
-export const tools = [pay, wipe, hurry, vault, fragile, asker]
+export const tools = [pay, wipe, hurry, vault, fragile, lift, asker]
 
 export const policy = [
   { name: 'in a hurry', tool: 'hurry', decision: 'ask', timeout: 4_000, atTimeout: 'reject' },
@@ -109,6 +120,8 @@ export function callsFor(word, rest) {
       return [['wipe', { disk: first }]]
     case 'hurry':
       return [['hurry', {}]]
+    case 'lift':
+      return [['lift', {}]]
     case 'vault':
       return [['vault', { door: first }]]
     case 'carry':

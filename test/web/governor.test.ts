@@ -24,6 +24,7 @@ test('the prompt says what was done and what comes next, is there after a reload
   await visible(prompt(tab).getByRole('heading', { name: /All 2 model calls/ }))
   await visible(prompt(tab).getByText(/2 model calls since the budget was given/))
   await visible(prompt(tab).getByText(/One call of demo by assistant: result of slow_printer/))
+  await visible(prompt(tab).getByText(/left, then the run is stopped\.$/))
   await uses(tab, '2 / 2 calls')
   await tab.hears(/Needs your decision: All 2 model calls/)
   await tab.looksRight('budget')

@@ -53,6 +53,21 @@ console.log("answer", answer)
 ![a picture elsewhere](https://example.com/picture.png)
 `
 
+const odd = `See [the docs][1], a note[^n], [a script](javascript:alert(1)) and [a place](../inbox).
+
+- [x] washed
+- [ ] dried
+
+| tool | what a person would want to know of it | another | one more |
+| --- | --- | --- | --- |
+| read | everything that is to be said about reading | allowed | always |
+
+שלום עולם
+
+[1]: https://example.com/docs
+[^n]: What the note says.
+`
+
 /** Requests that have failed once, and will not again. */
 const failed = new Set()
 
@@ -100,6 +115,7 @@ const model = {
       )
     if (word === 'walk') return yield { type: 'text', text: 'There.' }
     if (word === 'answer') return yield { type: 'text', text: `Answer ${rest.join(' ')}.` }
+    if (word === 'odd') return yield { type: 'text', text: odd }
     if (word === 'show') return yield { type: 'text', text: markdown }
     if (word === 'print' && results.length === 0)
       return yield call('slow_printer', { until: rest[0] })

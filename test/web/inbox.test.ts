@@ -117,6 +117,28 @@ test('a high risk has to be confirmed, and r rejects with a reason', async () =>
   await visible(tab.page.getByRole('heading', { name: 'Run, step by step' }))
 })
 
+test('a page of the history that does not come is said not to, and what was read stays', async () => {
+  const tab = await inbox('ann')
+  const one = {
+    id: 'q',
+    kind: 'approval',
+    state: 'approved',
+    title: 'Paid',
+    tool: null,
+    agent: 'a',
+  }
+  const at = '2026-01-01T00:00:00.000Z'
+  const times = { raised_at: at, deadline: at, decided_at: at, decided_by: 'ann', owner: 'ann' }
+  const first = { approvals: [{ ...one, ...times }], next_cursor: 'more' }
+  await tab.page.route('**/approvals?state=settled*', (route) =>
+    route.request().url().includes('cursor') ? route.abort() : route.fulfill({ json: first }),
+  )
+  await tab.button('History').click()
+  await tab.button('Show more').click()
+  await visible(tab.page.locator('.refused').getByText('The server could not be reached.'))
+  await visible(row(tab, 'Paid'))
+})
+
 test('an approver without the chat sees the question and not the chat, and one decision wins', async () => {
   const guest = randomUUID().slice(0, 8)
   const chat = await asked(`pay ${guest}`)

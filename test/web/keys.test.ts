@@ -23,6 +23,16 @@ test('a server that wants keys: the page asks, and each person sees their own ch
   await tab.reload()
   await tab.shows('user: answer ann', 'assistant: Answer ann.')
 
+  // The key stops working: it is asked for again, and what was being written is kept.
+  await tab.input.fill('not sent yet')
+  const refusal = { status: 401, json: { error: { code: 'unauthenticated', message: 'No.' } } }
+  await tab.page.route('**/api/copilotkit/**', (route) => route.fulfill(refusal))
+  await visible(tab.page.getByRole('heading', { name: 'Sign in' }))
+  await tab.page.unroute('**/api/copilotkit/**')
+  await signIn('ann-has-this-long-key')
+  await tab.shows('user: answer ann', 'assistant: Answer ann.')
+  expect(await tab.input.inputValue()).toBe('not sent yet')
+
   const address = new URL(tab.page.url()).pathname
   const other = await open({}, address)
   other.expectTrouble()
@@ -31,4 +41,7 @@ test('a server that wants keys: the page asks, and each person sees their own ch
   await other.live()
   await visible(other.page.getByText('Your chats will be listed here.'))
   expect(await other.transcript()).toEqual([])
+  await other.button('Sign out').click()
+  await visible(other.page.getByRole('heading', { name: 'Sign in' }))
+  expect(await other.page.getByText(/does not know this key/).count()).toBe(0)
 })

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { blocksOf } from '../../web/components/chat/blocks.ts'
+import { hiddenIn } from '../../web/lib/hidden.ts'
 import { parted, slim } from '../../web/lib/link/messages.ts'
+import { duration } from '../../web/lib/words.ts'
 
 describe('markdown in blocks', () => {
   test.each([
@@ -9,6 +11,8 @@ describe('markdown in blocks', () => {
     ['code that is still being written', 'x\n\n```\na\n\nb', ['x\n', '```\na\n\nb']],
     ['a fence inside of a longer one', '````\n```\n\n```\n````', ['````\n```\n\n```\n````']],
     ['items of one list', '- a\n\n- b\n\n  more\n\nend', ['- a\n\n- b\n\n  more\n', 'end']],
+    ['a link and what it means', 'a [b]\n\nc\n\n[b]: /d', ['a [b]\n\nc\n\n[b]: /d']],
+    ['a footnote', 'a[^1]\n\n[^1]: b\n\nc', ['a[^1]\n\n[^1]: b\n\nc']],
     ['nothing', '\n\n', []],
   ])('%s', (_name, text, blocks) => {
     expect(blocksOf(text)).toEqual(blocks)
@@ -64,4 +68,14 @@ describe('a long list of messages', () => {
       'new',
     ])
   })
+})
+
+test('a duration is never a minute and sixty seconds', () => {
+  const told = [850, 4_200, 59_960, 119_600, 125_000].map(duration)
+  expect(told).toEqual(['850 ms', '4.2 s', '1 min 0 s', '2 min 0 s', '2 min 5 s'])
+})
+
+test('what a field hides is named, once each; what an emoji is made of is seen', () => {
+  expect(hiddenIn('a\u202eb\u200b\u202e c\n\t')).toEqual(['U+202E', 'U+200B'])
+  expect(hiddenIn('👩‍🚀 ❤️ ü')).toEqual([])
 })

@@ -5,6 +5,16 @@ const scene = theatre()
 const begun = 'assistant: Once upon a time'
 const whole = 'assistant: Once upon a time there was a handrail.'
 
+/** Something is said on a thread by another way, and answered. */
+async function said(thread: string, words: string): Promise<void> {
+  const response = await fetch(`${scene.stage.url}/chats/${thread}/interactions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ user_message: words }),
+  })
+  await response.text()
+}
+
 test('a server killed under an open page: the page says so, comes back by itself and shows the end', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()
@@ -44,6 +54,21 @@ test('a server killed before it told how the chat stands is said to be lost as w
   await tab.idle()
 })
 
+test('a server killed while a tool ran: it is said what is waited for, and then asked', async () => {
+  const { open } = scene.visit()
+  const tab = await open()
+  await tab.say('lift')
+  await tab.button('Lift the stone').click()
+  await visible(tab.page.locator('.tool-call').getByText('running'))
+  tab.expectTrouble()
+  await scene.stage.kill()
+  await scene.stage.start()
+  await visible(tab.page.getByText(/The server was cut off while lift ran\. Once it cannot/))
+  await tab.screenshot('cut-off')
+  await tab.button('Skip it').click()
+  await tab.idle()
+})
+
 test('a message that a dead server could not take comes back to be sent again', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()
@@ -63,6 +88,46 @@ test('a message that a dead server could not take comes back to be sent again', 
     ...['user: answer two', 'assistant: Answer two.'],
   )
   expect(await scene.stage.runs(thread)).toHaveLength(2)
+})
+
+test('a message that was not sent comes back before what was written in the meantime', async () => {
+  const { open } = scene.visit()
+  const tab = await open()
+  await tab.say('answer one')
+  await tab.idle()
+  tab.expectTrouble()
+  const held: (() => Promise<void>)[] = []
+  await tab.page.route('**/run', (route) => void held.push(() => route.abort()))
+  await tab.say('answer two')
+  await tab.input.pressSequentially('answer three')
+  for (const cut of held) await cut()
+  await visible(tab.page.getByText(/Your message was not sent/))
+  expect(await tab.input.inputValue()).toBe('answer two\n\nanswer three')
+})
+
+test('a change that was not sent is open again where it was made, and is sent as a change', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say('answer one')
+  await tab.idle()
+  await tab.say('answer two')
+  await tab.idle()
+  tab.expectTrouble()
+  await tab.page.locator('.bubble').first().hover()
+  await tab.button('Edit your message').first().click()
+  const box = tab.page.getByRole('textbox', { name: 'Your message, to be changed' })
+  await box.fill('answer uno')
+  await scene.stage.kill()
+  await box.press('Enter')
+  await scene.stage.start()
+  await visible(tab.page.getByText(/Your change was not sent; it is still open/))
+  expect(await box.inputValue()).toBe('answer uno')
+  expect(await tab.input.inputValue()).toBe('')
+  await tab.live()
+  await box.press('Enter')
+  await tab.shows('user: answer uno', 'assistant: Answer uno.')
+  await tab.idle()
+  expect(await scene.stage.runs(thread)).toHaveLength(1)
 })
 
 test('a page that is opened while the server is away finds it when it is back', async () => {
@@ -102,6 +167,63 @@ test('a second tab shows what the first one does, while it is done', async () =>
   }
   await second.say('answer three')
   await expect.poll(first.transcript).toContain('assistant: Answer three.')
+})
+
+test('Stop gets through however many tabs are open, and each of them hears of what changes', async () => {
+  const others = []
+  for (let n = 0; n < 6; n++) {
+    const { thread, open } = scene.visit()
+    await said(thread, `answer ${n}`)
+    others.push({ thread, tab: await open() })
+  }
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`tell ${thread}`)
+  await tab.shows(`user: tell ${thread}`, begun)
+  await tab.button('Stop').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
+  await tab.idle()
+  const last = others.at(-1)!
+  await said(last.thread, 'answer more')
+  await expect.poll(last.tab.transcript, { timeout: 10_000 }).toContain('assistant: Answer more.')
+})
+
+test('a tab that nobody looks at lets its connection go at once, and catches up when it is seen', async () => {
+  const { thread, open } = scene.visit()
+  await said(thread, 'answer one')
+  const tab = await open()
+  const look = (state: string) =>
+    tab.page.evaluate(`
+      Object.defineProperty(document, 'visibilityState', { value: '${state}', configurable: true })
+      document.dispatchEvent(new Event('visibilitychange'))
+    `)
+  const left = tab.page.waitForEvent('requestfailed', {
+    predicate: (request) => request.url().endsWith('/watch'),
+    timeout: 5_000,
+  })
+  await look('hidden')
+  await left
+  await said(thread, 'answer two')
+  await look('visible')
+  await expect.poll(tab.transcript, { timeout: 10_000 }).toContain('assistant: Answer two.')
+})
+
+test('a Stop that does not reach the server says that it has to be pressed again', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`tell ${thread}`)
+  await tab.shows(`user: tell ${thread}`, begun)
+  tab.expectTrouble()
+  await tab.page.route('**/stop/**', (route) => route.abort())
+  await tab.button('Stop').click()
+  const note = tab.page
+    .locator('.notice')
+    .getByText('Stop did not reach the server. Press it again.')
+  await visible(note)
+  await tab.page.unroute('**/stop/**')
+  await tab.button('Stop').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
+  expect(await note.count()).toBe(0)
 })
 
 test('a decision made elsewhere is seen here', async () => {

@@ -71,6 +71,34 @@ test('chats are listed, searched, opened by their address, renamed, archived and
   expect(await scene.stage.threads()).not.toContain(apples)
 })
 
+test('what could not be renamed or deleted is still there, and it is said why', async () => {
+  const [id] = await held('answer stubborn')
+  const tab = await scene.visit().open(undefined, `/t/${id}`)
+  tab.expectTrouble()
+  await tab.shows('user: answer stubborn', 'assistant: Answer stubborn.')
+  await tab.page.route(`**/threads/${id}`, (route) => route.abort())
+  const row = tab.page.locator('.thread-list li').filter({ hasText: 'answer stubborn' })
+  const failed = tab.page.locator('.thread-list .refused')
+  const act = async (action: string) => {
+    await row.getByRole('button', { name: /^Actions for/ }).click()
+    await row.getByRole('button', { name: action, exact: true }).click()
+  }
+  await act('Rename')
+  const name = tab.page.getByRole('textbox', { name: 'New name of answer stubborn' })
+  await name.fill('Mule')
+  await tab.page.keyboard.press('Enter')
+  await visible(failed.getByText(/^That did not work: /))
+  expect(await name.inputValue()).toBe('Mule')
+  await name.press('Escape')
+  expect(await failed.count()).toBe(0)
+  await act('Delete')
+  await tab.button('Delete this chat').click()
+  await visible(failed.getByText('That did not work: The server could not be reached. Try again.'))
+  await tab.looksRight('delete-failed')
+  expect(tab.page.url()).toBe(`${scene.url}/t/${id}`)
+  await tab.shows('user: answer stubborn', 'assistant: Answer stubborn.')
+})
+
 test('the list hears of what others do, and says where somebody is needed', async () => {
   const tab = await scene.visit().open()
   const id = randomUUID()
@@ -98,6 +126,15 @@ test('a chat that is deleted elsewhere is said to be', async () => {
   await fetch(`${scene.stage.url}/copilotkit/threads/${id}`, { method: 'DELETE' })
   await expect.poll(tab.phase, { timeout: 10_000 }).toBe('gone')
   await visible(tab.page.getByText('This chat was deleted'))
+})
+
+test('an address that no chat can have says so', async () => {
+  const tab = await scene.visit().open()
+  tab.expectTrouble()
+  await tab.page.goto(`${scene.url}/t/${'x'.repeat(300)}`)
+  await visible(tab.page.getByRole('heading', { name: 'There is no such chat' }))
+  expect(await tab.phase()).toBe('nowhere')
+  await tab.looksRight('no-such-chat')
 })
 
 test('an id may be anything that an address can hold', async () => {

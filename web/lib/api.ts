@@ -1,4 +1,4 @@
-import { keyHeaders } from './key.ts'
+import { keyHeaders, refused } from './key.ts'
 import type {
   AgentInfo,
   Approval,
@@ -41,6 +41,7 @@ export async function request(path: string, init: RequestInit = {}): Promise<Res
     throw new ApiError(0, 'page_unreachable', 'This page has lost its server.')
   }
   if (response.ok) return response
+  if (response.status === 401) refused()
   throw toApiError(response.status, await response.json().catch(() => ({})))
 }
 
@@ -90,7 +91,7 @@ export function listThreads(
   const { search, archived, limit = 50 } = query
   const params = new URLSearchParams({ limit: String(limit) })
   if (search) params.set('search', search)
-  if (archived) params.set('includeArchived', 'true')
+  if (archived) params.set('archived', 'true')
   return json<ThreadPage>(`/threads?${params}`, signal ? { signal } : {})
 }
 
@@ -136,7 +137,7 @@ export const decideApproval = (id: string, decision: Decision) =>
 export const listOpen = (signal: AbortSignal) =>
   json<{ approvals: Approval[] }>('/approvals?limit=200', { signal })
 
-/** What was decided before, the newest deadline last. */
+/** What was decided before, the latest first. */
 export const listSettled = (cursor: string | undefined, signal?: AbortSignal) => {
   const query = new URLSearchParams({ state: 'settled', limit: '50', ...(cursor && { cursor }) })
   return json<{ approvals: Approval[]; next_cursor: string | null }>(

@@ -17,3 +17,13 @@ export function keyHeaders(): Record<string, string> {
   const key = readKey()
   return key === null ? {} : { authorization: `Bearer ${key}` }
 }
+
+const event = 'handrail:refused'
+
+/** The server does not take the key, or there is none any more: whoever shows the page asks for one. */
+export const refused = () => window.dispatchEvent(new Event(event))
+
+export function onRefused(tell: () => void): () => void {
+  window.addEventListener(event, tell)
+  return () => window.removeEventListener(event, tell)
+}

@@ -7,7 +7,7 @@ import {
 } from '@copilotkit/react-core/v2/context'
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { ApiError, base, getInfo } from './api.ts'
-import { keyHeaders } from './key.ts'
+import { keyHeaders, onRefused } from './key.ts'
 import { pause } from './link/waiting.ts'
 import type { AgentInfo } from './shapes.ts'
 
@@ -45,6 +45,11 @@ export function Runtime({
     void look(gone.signal, setFound)
     return () => gone.abort()
   }, [attempt])
+  const known = found.status === 'found'
+  // A key may stop working while it is used.
+  useEffect(() => {
+    if (known) return onRefused(() => setFound({ status: 'away', error: unauthenticated() }))
+  }, [known])
   const core = useMemo(() => {
     if (found.status !== 'found') return undefined
     return new CopilotKitCoreReact({
@@ -63,6 +68,8 @@ export function Runtime({
     </CopilotKitContext.Provider>
   )
 }
+
+const unauthenticated = () => new ApiError(401, 'unauthenticated', 'The server wants an API key.')
 
 async function look(signal: AbortSignal, tell: (found: Found) => void): Promise<void> {
   for (let tries = 1; !signal.aborted; tries++) {

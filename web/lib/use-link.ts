@@ -2,7 +2,7 @@
 
 import type { Message } from '@ag-ui/client'
 import { useAgent, useCopilotKit } from '@copilotkit/react-core/v2/headless'
-import { useEffect, useMemo, useState, useSyncExternalStore } from 'react'
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { Link } from './link/link.ts'
 import { initial, type LinkState } from './link/state.ts'
 
@@ -41,5 +41,17 @@ export function useLink(threadId: string, agentId: string): ThreadView {
   )
   const { messages: held, state: agentState } = agent
   const messages = useMemo(() => [...state.earlier, ...held], [state.earlier, held])
-  return { ...state, messages, link, agentState }
+  return { ...state, messages: useShown(messages, state, threadId), link, agentState }
+}
+
+/**
+ * CopilotKit clears its list when it connects for the first time. Until the server's list is here, what was
+ * seen stays to be seen, and what is being filled in with it.
+ */
+function useShown(messages: readonly Message[], state: LinkState, threadId: string) {
+  const shown = useRef({ messages, threadId })
+  const known = state.outline !== undefined && state.outline.turns.length > 0
+  const cleared = known && messages.length === 0 && shown.current.threadId === threadId
+  if (!cleared) shown.current = { messages, threadId }
+  return shown.current.messages
 }

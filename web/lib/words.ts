@@ -3,6 +3,7 @@ import { ApiError } from './api.ts'
 const sentences: Record<string, string> = {
   page_unreachable: 'This page has lost its server. It tries again by itself.',
   unreachable: 'The Handrail server cannot be reached. The page tries again by itself.',
+  not_stopped: 'Stop did not reach the server. Press it again.',
   unauthenticated: 'The server wants an API key.',
   thread_busy: 'An answer is still being written in this chat.',
   thread_waiting: 'This chat waits for a decision first.',
@@ -27,17 +28,21 @@ export function wordsFor({ code, message }: { code: string; message: string }): 
   return sentences[code] ?? message
 }
 
+/** The same of what was asked for once: nobody but the person asks for it again. */
 export function errorWords(problem: unknown): string {
-  if (problem instanceof ApiError) return wordsFor(problem)
-  return problem instanceof Error ? problem.message : String(problem)
+  if (!(problem instanceof ApiError))
+    return problem instanceof Error ? problem.message : String(problem)
+  const away = problem.code === 'unreachable' || problem.code === 'page_unreachable'
+  return away ? 'The server could not be reached. Try again.' : wordsFor(problem)
 }
 
 /** 850 ms, 4.2 s, 2 min 5 s. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
-  const seconds = ms / 1_000
-  if (seconds < 60) return `${seconds.toFixed(1)} s`
-  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
+  const tenths = Math.round(ms / 100)
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)} s`
+  const seconds = Math.round(ms / 1_000)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
 /** just now, 5 min ago, 14:03, 3 May. */

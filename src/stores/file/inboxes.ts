@@ -1,7 +1,7 @@
 import { isWanted, liesIn, traysFor, traysOf } from '../../core/audience.ts'
 import type { AskChanges, AskQuery, AskRow, Page } from '../../core/store.ts'
 import { Changes } from './changes.ts'
-import { compareKeys, decode, encode, type Order, SortedRows } from './sorted.ts'
+import { compareKeys, decode, encode, type Key, type Order, SortedRows } from './sorted.ts'
 
 /** The asks of a tenant: all of them, those of each tray, and by their ids. */
 interface Inbox {
@@ -14,9 +14,14 @@ interface Inbox {
 interface Tray {
   all: SortedRows<AskRow>
   pending: SortedRows<AskRow>
+  settled: SortedRows<AskRow>
 }
 
-const newTray = (): Tray => ({ all: new SortedRows(soonest), pending: new SortedRows(soonest) })
+const newTray = (): Tray => ({
+  all: new SortedRows(soonest),
+  pending: new SortedRows(soonest),
+  settled: new SortedRows(latest),
+})
 
 /** Every ask, in the order in which they must be answered. A page reads its own rows only. */
 export class Inboxes {
@@ -32,7 +37,8 @@ export class Inboxes {
   }
 
   page({ tenant, limit, cursor, ...query }: AskQuery): Page<AskRow> {
-    const after = cursor === undefined ? undefined : decode(soonest.name, cursor)
+    const order = query.state === 'settled' ? latest : soonest
+    const after = cursor === undefined ? undefined : decode(order.name, cursor)
     const inbox = this.#inboxes.get(tenant)
     const wanted = (ask: AskRow) => isWanted(ask, { tenant, ...query })
     if (!inbox) return { rows: [] }
@@ -40,7 +46,7 @@ export class Inboxes {
       query.askId === undefined
         ? listsFor(inbox, query).map((list) => list.first(limit + 1, after, wanted))
         : [byId(inbox, query).filter(wanted)]
-    return joined(rows, limit)
+    return joined(rows, limit, order)
   }
 
   changes({ tenant, decider, after, limit }: AskChanges): { rows?: AskRow[]; next: string } {
@@ -70,9 +76,11 @@ export class Inboxes {
     }
     this.#inboxes.set(tenant, inbox)
     const id = JSON.stringify([threadId, askId])
-    const put = ({ all, pending }: Tray, row: AskRow | undefined) => {
+    const put = ({ all, pending, settled }: Tray, row: AskRow | undefined) => {
+      const open = row?.state === 'pending'
       all.set(id, row)
-      pending.set(id, row?.state === 'pending' ? row : undefined)
+      pending.set(id, open ? row : undefined)
+      settled.set(id, open ? undefined : row)
     }
     put(inbox.whole, ask)
     for (const name of [...left.filter((one) => !trays.has(one)), ...trays]) {
@@ -89,7 +97,8 @@ export class Inboxes {
 
 function listsFor(inbox: Inbox, { decider, state }: Pick<AskQuery, 'decider' | 'state'>) {
   const trays = decider ? traysFor(decider).map((name) => inbox.trays.get(name)) : [inbox.whole]
-  return trays.flatMap((tray) => (state === 'pending' ? tray?.pending : tray?.all) ?? [])
+  const list = state === 'pending' || state === 'settled' ? state : 'all'
+  return trays.flatMap((tray) => tray?.[list] ?? [])
 }
 
 function byId({ ids }: Inbox, { askId = '', decider }: Pick<AskQuery, 'askId' | 'decider'>) {
@@ -100,18 +109,18 @@ function byId({ ids }: Inbox, { askId = '', decider }: Pick<AskQuery, 'askId' | 
 }
 
 /** The first of several lists; an ask that is in more than one of them is one. */
-function joined(lists: AskRow[][], limit: number): Page<AskRow> {
-  const all = new Map<string, { row: AskRow; key: ReturnType<typeof soonest.key> }>()
+function joined(lists: AskRow[][], limit: number, order: Order<AskRow>): Page<AskRow> {
+  const all = new Map<string, { row: AskRow; key: Key }>()
   for (const row of lists.flat()) {
-    const key = soonest.key(row)
+    const key = order.key(row)
     all.set(JSON.stringify(key), { row, key })
   }
-  const sorted = [...all.values()].sort((a, b) => compareKeys(a.key, b.key))
+  const sorted = [...all.values()].sort((a, b) => order.compare(a.key, b.key))
   const page = sorted.slice(0, Math.max(0, limit))
   const last = page.at(-1)
   const rows = page.map(({ row }) => row)
   return last && sorted.length > page.length
-    ? { rows, next: encode(soonest.name, last.key) }
+    ? { rows, next: encode(order.name, last.key) }
     : { rows }
 }
 
@@ -120,4 +129,12 @@ const soonest: Order<AskRow> = {
   key: (ask) => [ask.deadline, ask.askId, ask.threadId],
   compare: compareKeys,
   copy: (ask) => ({ ...ask, audience: [...ask.audience] }),
+}
+
+/** What was settled, the latest first. */
+const latest: Order<AskRow> = {
+  name: 'latest',
+  key: (ask) => [ask.settledAt ?? ask.deadline, ask.askId, ask.threadId],
+  compare: (a, b) => compareKeys(b, a),
+  copy: soonest.copy,
 }

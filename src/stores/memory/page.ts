@@ -2,12 +2,13 @@ import { RuntimeError } from '../../core/errors.ts'
 import type { Page } from '../../core/store.ts'
 
 type Key = (number | string)[]
+type Order = 'newest' | 'soonest' | 'latest'
 
 /** One page in the order of the keys. The cursor is the last row's key, so new rows shift nothing. */
 export function pageOf<Row>(
   rows: Row[],
   keyOf: (row: Row) => Key,
-  order: 'newest' | 'soonest',
+  order: Order,
   limit: number,
   cursor?: string,
 ): Page<Row> {
@@ -24,11 +25,11 @@ export function pageOf<Row>(
 }
 
 /** Newest first also means the greater id first among equals: ids sort by the time they were made. */
-function compareKeys(a: Key, b: Key, order: 'newest' | 'soonest'): number {
+function compareKeys(a: Key, b: Key, order: Order): number {
   for (const [n, left] of a.entries()) {
     const right = b[n] as typeof left
     if (left === right) continue
-    const sign = order === 'newest' && n > 0 ? -1 : 1
+    const sign = order !== 'soonest' && n > 0 ? -1 : 1
     return left < right ? -sign : sign
   }
   return 0
@@ -38,7 +39,7 @@ function encode(key: Key, order: string): string {
   return Buffer.from(JSON.stringify([order, ...key])).toString('base64url')
 }
 
-function decode(cursor: string, order: 'newest' | 'soonest'): Key {
+function decode(cursor: string, order: Order): Key {
   try {
     const [made, ...key] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as Key
     const [first, ...rest] = key

@@ -153,13 +153,12 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
         .filter((ask) => ask.tenant === query.tenant)
         .filter((ask) => !query.decider || liesIn(ask, traysFor(query.decider)))
         .filter((ask) => isWanted(ask, query))
-      return pageOf(
-        rows,
-        (ask) => [ask.deadline, ask.askId, ask.threadId],
-        'soonest',
-        limit,
-        cursor,
-      )
+      const { state } = query
+      const keyOf = ({ askId, threadId, deadline, settledAt }: AskRow) =>
+        state === 'settled'
+          ? [-(settledAt ?? deadline), askId, threadId]
+          : [deadline, askId, threadId]
+      return pageOf(rows, keyOf, state === 'settled' ? 'latest' : 'soonest', limit, cursor)
     },
 
     async askChanges({ tenant, decider, after, limit }) {

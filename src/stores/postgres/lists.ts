@@ -34,10 +34,11 @@ export function lists(database: Database, sql: Statements) {
     },
 
     async asks(query: AskQuery): Promise<Page<AskRow>> {
-      const after = decode(query.cursor, 'soonest', 2)
+      const order = query.state === 'settled' ? latest : soonest
+      const after = decode(query.cursor, order.name, 2)
       const { statement, values } = asksOf(query, after, sql)
       const found = await database.query<Found>(statement, values)
-      const keyOfRow = (ask: AskRow) => ['soonest', ask.deadline, ask.askId, ask.threadId]
+      const keyOfRow = (ask: AskRow) => [order.name, order.at(ask), ask.askId, ask.threadId]
       return pageOf(found.map(askOf), query.limit, keyOfRow)
     },
 
@@ -55,6 +56,23 @@ export function lists(database: Database, sql: Statements) {
   }
 }
 
+const soonest = {
+  name: 'soonest',
+  at: ({ deadline }: AskRow) => deadline,
+  key: (of: string) => [`${of}.deadline`, `${of}.ask_id`, `${of}.thread_id`],
+  down: '',
+}
+
+const latest = {
+  name: 'latest',
+  at: ({ settledAt, deadline }: AskRow) => settledAt ?? deadline,
+  key: (of: string) => [
+    of === 'i' ? 'i.settled_at' : `coalesce(${of}.settled_at, ${of}.deadline)`,
+    ...[`${of}.ask_id`, `${of}.thread_id`],
+  ],
+  down: ' DESC',
+}
+
 type Key = (number | string)[] | undefined
 
 function asksOf(query: AskQuery, after: Key, sql: Statements) {
@@ -67,7 +85,8 @@ function asksOf(query: AskQuery, after: Key, sql: Statements) {
   const inTrays = trays !== undefined && askId === undefined
   const from = inTrays ? 'i' : 'a'
   where.is(`${from}.tenant`, keyOf(query.tenant))
-  where.beyond(`(${from}.deadline, ${from}.ask_id, ${from}.thread_id) >`, after)
+  const order = state === 'settled' ? latest : soonest
+  where.beyond(`(${order.key(from).join(', ')}) ${order === latest ? '<' : '>'}`, after)
   const row = new Where(where.values)
   row.is('a.owner', key(query.owner))
   row.is('a.ask_id', key(askId))
@@ -77,8 +96,13 @@ function asksOf(query: AskQuery, after: Key, sql: Statements) {
   row.is('a.agent', text(query.agent))
   if (inTrays) {
     if (row.parts.length > 0) where.parts.push(sql.rowHas(row.text))
-    const states = where.add(state === 'settled' || !state ? statesOf(state) : [state])
-    const statement = sql.inbox(trays, states, where.text, where.add(most(query.limit) + 1))
+    const limit = most(query.limit) + 1
+    if (state === 'settled') {
+      const statement = sql.settled(trays, where.text, where.add(limit))
+      return { statement, values: where.values }
+    }
+    const states = where.add(state ? [state] : askStates)
+    const statement = sql.inbox(trays, states, where.text, where.add(limit))
     return { statement, values: where.values }
   }
   where.parts.push(...row.parts)
@@ -87,12 +111,9 @@ function asksOf(query: AskQuery, after: Key, sql: Statements) {
   if (state === 'pending') where.parts.push("a.state = 'pending'")
   else if (state === 'settled') where.parts.push("a.state <> 'pending'")
   else where.is('a.state', state)
-  const statement = sql.asks(where.text, where.add(most(query.limit) + 1))
+  const statement = sql.asks(where.text, where.add(most(query.limit) + 1), order)
   return { statement, values: where.values }
 }
-
-const statesOf = (state: 'settled' | undefined) =>
-  askStates.filter((one) => state === undefined || one !== 'pending')
 
 /** As the trigger names them. */
 const traysOf = ({ user, roles }: Person) => [

@@ -15,6 +15,12 @@ export type Query = <T extends Record<string, unknown>>(
   values: unknown[],
 ) => Promise<T[]>
 
+interface AskOrder {
+  /** Its columns, of the table that goes by this name. */
+  key(of: string): string[]
+  down: string
+}
+
 const prepared = (text: string): Statement => ({
   text,
   name: `handrail_${sha256(text).slice(0, 16)}`,
@@ -133,9 +139,9 @@ export function statements(schema: string) {
       text: `SELECT ${threadList} FROM ${s}.threads WHERE ${where}
         ORDER BY updated_at DESC, thread_id DESC LIMIT ${limit}`,
     }),
-    asks: (where: string, limit: string): Statement => ({
+    asks: (where: string, limit: string, { key, down }: AskOrder): Statement => ({
       text: `SELECT ${askList} FROM ${s}.asks a WHERE ${where}
-        ORDER BY a.deadline, a.ask_id, a.thread_id LIMIT ${limit}`,
+        ORDER BY ${key('a').join(`${down}, `)}${down} LIMIT ${limit}`,
     }),
     /**
      * The first of each tray and state, of which the index knows the order; of these the first; then their
@@ -153,6 +159,21 @@ export function statements(schema: string) {
           ORDER BY i.deadline, i.ask_id, i.thread_id LIMIT ${limit}
         ) i JOIN ${s}.asks a ON a.thread_id = i.thread_id AND a.ask_id = i.ask_id
         ORDER BY a.deadline, a.ask_id, a.thread_id`,
+    }),
+    /** The same of what was settled, the latest first: whichever state that was. */
+    settled: (trays: string, where: string, limit: string): Statement => ({
+      text: `SELECT ${askList} FROM (
+          SELECT DISTINCT ON (i.settled_at, i.ask_id, i.thread_id)
+            i.settled_at, i.thread_id, i.ask_id
+          FROM unnest(${trays}::text[]) AS wanted_tray,
+          LATERAL (
+            SELECT i.settled_at, i.ask_id, i.thread_id FROM ${s}.inbox i
+            WHERE i.tray = wanted_tray AND i.settled_at IS NOT NULL AND ${where}
+            ORDER BY i.settled_at DESC, i.ask_id DESC, i.thread_id DESC LIMIT ${limit}
+          ) i
+          ORDER BY i.settled_at DESC, i.ask_id DESC, i.thread_id DESC LIMIT ${limit}
+        ) i JOIN ${s}.asks a ON a.thread_id = i.thread_id AND a.ask_id = i.ask_id
+        ORDER BY i.settled_at DESC, a.ask_id DESC, a.thread_id DESC`,
     }),
     rowHas: (what: string) => `(SELECT ${what} FROM ${s}.asks a
       WHERE a.thread_id = i.thread_id AND a.ask_id = i.ask_id)`,

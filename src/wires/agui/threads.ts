@@ -16,6 +16,8 @@ const listQuery = z.looseObject({
   limit: z.coerce.number().int().min(1).max(1_000).optional(),
   cursor: z.string().optional(),
   includeArchived: z.string().optional(),
+  /** `true`: those in the archive and no others. */
+  archived: z.string().optional(),
   /** Only threads whose name has this in it. */
   search: z.string().max(200).optional(),
 })
@@ -36,7 +38,8 @@ export function threadRoutes(runtime: Runtime, heartbeats: Heartbeats): Route[] 
       responses,
       async handle({ query, caller }) {
         const { limit = 50, cursor, includeArchived, agentId } = query
-        const archived = includeArchived === 'true' ? {} : { archived: false }
+        const only = query.archived === 'true'
+        const archived = includeArchived === 'true' && !only ? {} : { archived: only }
         const agent = agentId === undefined ? undefined : agentNamed(runtime, agentId)
         const search = query.search?.toLowerCase() ?? ''
         const wanted = (row: ThreadRow) =>

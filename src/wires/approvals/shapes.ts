@@ -86,7 +86,7 @@ const missing = { 404: failed('There is no such approval, or it is not for the c
 
 export const listResponses = {
   200: {
-    description: 'One page, the soonest deadline first',
+    description: 'One page, the soonest deadline first; of what is settled, the latest first',
     schema: z.object({ approvals: z.array(approval), next_cursor: z.string().nullable() }),
   },
   ...problems,

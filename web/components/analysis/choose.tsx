@@ -93,7 +93,7 @@ function Earlier() {
         {rows.slice(0, 8).map(({ id, name, status, updatedAt }) => (
           <li key={id}>
             <Link href={`/analysis/${encodeURIComponent(id)}`} prefetch={false}>
-              {name ?? 'Untitled'}
+              {name || 'Untitled'}
             </Link>{' '}
             <span className="quiet">
               {status === 'idle' ? ago(updatedAt, Date.now()) : faces[status]}

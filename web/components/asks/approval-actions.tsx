@@ -1,6 +1,6 @@
 'use client'
 
-import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
+import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from 'react'
 import type { Decision, WholeApproval } from '../../lib/shapes.ts'
 import { brief } from '../../lib/words.ts'
 import { SchemaForm } from './schema-form.tsx'
@@ -9,6 +9,11 @@ import { Words } from './words.tsx'
 
 export type Mode = 'choose' | 'edit' | 'reject' | 'answer'
 type Scope = 'once' | 'chat' | 'minutes'
+
+interface Kept {
+  words: Partial<Record<Mode, string>>
+  texts?: string[]
+}
 
 const remembered: Record<Scope, Pick<Decision, 'remember'>> = {
   once: {},
@@ -28,13 +33,23 @@ export function ApprovalActions(props: {
   const { ready, decide, problem, field } = deciding
   const [scope, setScope] = useState<Scope>('once')
   const [asOne, setAsOne] = useState(false)
-  const back = () => onMode('choose')
+  /** What was written is there again for who comes back to it. */
+  const kept = useRef<Kept>({ words: {} })
+  const box = useRef<HTMLDivElement>(null)
+  const back = () => {
+    box.current?.closest('.ask-card')?.querySelector('h2')?.focus() // what has the focus goes
+    onMode('choose')
+  }
   if (mode === 'edit')
     return (
-      <Opened title="Change the arguments">
+      <Opened title="Change the arguments" box={box} onBack={back}>
         <SchemaForm
           schema={card.schema}
           value={input}
+          texts={kept.current.texts}
+          onTexts={(texts) => {
+            kept.current.texts = texts
+          }}
           marks
           disabled={!ready}
           refused={{ field, words: problem }}
@@ -58,8 +73,12 @@ export function ApprovalActions(props: {
   if (mode === 'reject' || mode === 'answer') {
     const reject = mode === 'reject'
     return (
-      <Opened title={reject ? 'Reject' : 'Answer instead'}>
+      <Opened title={reject ? 'Reject' : 'Answer instead'} box={box} onBack={back}>
         <Words
+          text={kept.current.words[mode]}
+          onText={(text) => {
+            kept.current.words[mode] = text
+          }}
           label={reject ? 'Why? The model is told (may be left out)' : 'What the model is told'}
           action={reject ? 'Reject' : 'Send this answer instead'}
           needed={!reject}
@@ -150,11 +169,18 @@ function changesWords(count = 0): string {
 }
 
 /** A part of the card that was asked for: it takes the focus, on nothing that decides. */
-function Opened({ title, children }: { title: string; children: ReactNode }) {
+function Opened(props: {
+  title: string
+  box: RefObject<HTMLDivElement | null>
+  onBack: () => void
+  children: ReactNode
+}) {
+  const { title, box, onBack, children } = props
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
   return (
-    <div className="opened">
+    // biome-ignore lint/a11y/noStaticElementInteractions: a way back for all that is in it, beside the button
+    <div ref={box} className="opened" onKeyDown={(event) => event.key === 'Escape' && onBack()}>
       <h3 ref={heading} tabIndex={-1}>
         {title}
       </h3>

@@ -1,9 +1,7 @@
 'use client'
 
 import { useEffect, useId, useState } from 'react'
-import { ApiError, getApproval } from '../../lib/api.ts'
 import type { WholeApproval } from '../../lib/shapes.ts'
-import { errorWords } from '../../lib/words.ts'
 import { Reconfigure } from '../governor/reconfigure.tsx'
 import type { ReconfigureArgs } from '../governor/reconfigure-prompt.tsx'
 import { Icon } from '../ui/icon.tsx'
@@ -12,6 +10,7 @@ import { Countdown } from './countdown.tsx'
 import { DoubtActions } from './doubt-actions.tsx'
 import { Facts } from './facts.tsx'
 import { InputActions } from './input-actions.tsx'
+import { useApproval } from './use-approval.ts'
 import { useDecide } from './use-decide.ts'
 
 interface CardProps {
@@ -26,7 +25,7 @@ interface CardProps {
 /** One question to a person: what is asked, all there is to judge by, and the ways to answer. */
 export function AskCard({ id, title, onDecided, audience }: CardProps) {
   const heading = useId()
-  const { approval, problem } = useApproval(id)
+  const { approval, problem, others } = useApproval(id)
   const ready = approval !== undefined
   useEffect(() => {
     if (!ready) return
@@ -38,11 +37,18 @@ export function AskCard({ id, title, onDecided, audience }: CardProps) {
       <Reconfigure
         askId={id}
         args={{ title, ...(approval.input as ReconfigureArgs) }}
+        deadline={approval.deadline}
         onDecided={onDecided}
       />
     )
   return (
-    <section className="ask-card" id={id} aria-labelledby={heading} data-kind={approval?.kind}>
+    <section
+      className="ask-card"
+      id={id}
+      data-ask={id}
+      aria-labelledby={heading}
+      data-kind={approval?.kind}
+    >
       <h2 id={heading} tabIndex={-1}>
         {approval?.card.title ?? title}
       </h2>
@@ -55,7 +61,7 @@ export function AskCard({ id, title, onDecided, audience }: CardProps) {
       ) : (
         <p className="refused">
           <Icon name="alert" />{' '}
-          {audience ? `This is for others to decide: ${audience.join(', ')}.` : problem}
+          {others && audience ? `This is for others to decide: ${audience.join(', ')}.` : problem}
         </p>
       )}
     </section>
@@ -84,19 +90,4 @@ function Open({ approval, onDecided }: { approval: WholeApproval; onDecided: () 
       <Countdown kind={kind} deadline={approval.deadline} atTimeout={approval.at_timeout} />
     </>
   )
-}
-
-function useApproval(id: string) {
-  const [approval, setApproval] = useState<WholeApproval>()
-  const [problem, setProblem] = useState<string>()
-  useEffect(() => {
-    const gone = new AbortController()
-    getApproval(id, gone.signal).then(setApproval, (error) => {
-      if (gone.signal.aborted) return
-      const missing = error instanceof ApiError && error.status === 404
-      setProblem(missing ? 'This is not for you to decide.' : errorWords(error))
-    })
-    return () => gone.abort()
-  }, [id])
-  return { approval, problem }
 }

@@ -9,22 +9,23 @@ import { Panel } from '../ui/panel.tsx'
 
 /** What need not be asked about in this chat any more, and the way to take it back. */
 export function Grants({ outline }: { outline: Outline }) {
-  const { id, decided } = outline
-  const given = decided.filter(({ remember }) => remember).length
+  const { id, seq } = outline
   const [grants, setGrants] = useState<Grant[]>()
+  const [given, setGiven] = useState(false) // once there were some the panel stays, to say that none is left
   const [problem, setProblem] = useState<string>()
   const announce = useAnnounce()
   const read = useCallback(async () => {
     try {
-      setGrants((await getGrants(id)).grants)
+      const found = (await getGrants(id)).grants
+      setGrants(found)
+      if (found.length > 0) setGiven(true)
       setProblem(undefined)
     } catch (error) {
       setProblem(errorWords(error))
     }
   }, [id])
-  useEffect(() => {
-    if (given > 0) void read()
-  }, [given, read])
+  // Read whatever the chat shows: what was given on another branch holds on this one too.
+  useEffect(() => void read(), [seq, read])
   const revoke = async (grant: Grant) => {
     try {
       await revokeGrant(id, grant.id)
@@ -34,7 +35,7 @@ export function Grants({ outline }: { outline: Outline }) {
     }
     await read()
   }
-  if (given === 0 || !grants) return null
+  if (!given || !grants) return null
   const count = grants.length
   return (
     <Panel

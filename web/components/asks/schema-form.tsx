@@ -1,6 +1,7 @@
 'use client'
 
 import { type FormEvent, type ReactNode, useId, useMemo, useState } from 'react'
+import { hiddenIn } from '../../lib/hidden.ts'
 import { type Field, fieldsOf, put, readField, valueAt, written } from '../../lib/schema.ts'
 
 export interface Filled {
@@ -16,6 +17,9 @@ export function SchemaForm(props: {
   refused: { field: string | undefined; words: string | undefined }
   disabled: boolean
   marks: boolean
+  /** What was written before, field by field, and what is now. */
+  texts?: string[] | undefined
+  onTexts?: (texts: string[]) => void
   action: (filled: Filled | undefined) => ReactNode
   onSubmit: (filled: Filled) => void
 }) {
@@ -24,7 +28,7 @@ export function SchemaForm(props: {
   const before = useMemo(() => {
     return fields.map((field) => written(field, valueAt(value, field.path) ?? field.schema.default))
   }, [fields, value])
-  const [texts, setTexts] = useState(before)
+  const [texts, setTexts] = useState(props.texts ?? before)
   const [tried, setTried] = useState(false)
   const problems = fields.map((field, i) => {
     const read = readField(field, texts[i] ?? '')
@@ -47,7 +51,11 @@ export function SchemaForm(props: {
           changed={marks && texts[i] !== before[i]}
           problem={problems[i]}
           disabled={disabled}
-          onText={(text) => setTexts(texts.map((one, at) => (at === i ? text : one)))}
+          onText={(text) => {
+            const next = texts.map((one, at) => (at === i ? text : one))
+            setTexts(next)
+            props.onTexts?.(next)
+          }}
         />
       ))}
       {refused.words !== undefined && !fields.some(({ name }) => name === refused.field) && (
@@ -109,7 +117,18 @@ function FormField({ field, text, changed, problem, disabled, onText }: FieldPro
       ) : control === 'number' ? (
         <input {...shared} inputMode="decimal" />
       ) : (
-        <textarea {...shared} rows={Math.min(8, text.split('\n').length)} data-control={control} />
+        <textarea
+          {...shared}
+          dir={control === 'json' ? 'ltr' : 'auto'}
+          rows={Math.min(8, text.split('\n').length)}
+          data-control={control}
+        />
+      )}
+      {hiddenIn(text).length > 0 && (
+        <p className="note" data-problem>
+          This holds characters that cannot be seen or turn the text around:{' '}
+          {hiddenIn(text).join(', ')}.
+        </p>
       )}
       <p id={`${id}-note`} className="note" data-problem={problem !== undefined || undefined}>
         {problem ?? schema.description}

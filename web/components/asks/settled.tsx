@@ -19,7 +19,7 @@ const icons: Record<Face, IconName> = {
 export function Settled({ ask }: { ask: Decided }) {
   const face = faceOf(ask)
   return (
-    <div className="settled" data-face={face}>
+    <div className="settled" data-face={face} data-ask={ask.id} tabIndex={-1}>
       <p>
         <Icon name={icons[face]} />
         <span>

@@ -1,6 +1,6 @@
 'use client'
 
-import { useCallback, useEffect, useState } from 'react'
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { ApiError, decideApproval } from '../../lib/api.ts'
 import type { Decision } from '../../lib/shapes.ts'
 import { errorWords } from '../../lib/words.ts'
@@ -35,8 +35,12 @@ export function useDecide(asked: Asked, onDecided: () => void): Deciding {
     const timer = setTimeout(() => setArmed(true), settling)
     return () => clearTimeout(timer)
   }, [])
+  const acted = useRef(false)
+  // The card goes, and the focus with it: it is put where one would go on.
+  useLayoutEffect(() => () => void (acted.current && goOn(id)), [id])
   const decide = useCallback(
     async (decision: Decision, done = 'Decided.') => {
+      acted.current = true
       setBusy(true)
       setRefused(undefined)
       try {
@@ -54,6 +58,7 @@ export function useDecide(asked: Asked, onDecided: () => void): Deciding {
           field: field?.replace(/^body\.\w+\.?/, ''),
         })
         setBusy(false)
+        goOn(id)
       }
     },
     [id, digest, onDecided, announce],
@@ -67,3 +72,21 @@ const isLate = (error: unknown) =>
 /** Without the name of the field, which is shown where it belongs. */
 const plain = (words: string, field: string | undefined) =>
   field !== undefined && words.startsWith(`${field}: `) ? words.slice(field.length + 2) : words
+
+/**
+ * To the question itself where it is still there, to the next one, to the line that tells how it ended, or to
+ * where one writes. Never onto a button, and not for who went elsewhere.
+ */
+function goOn(id: string): void {
+  requestAnimationFrame(() => {
+    if (document.activeElement !== null && document.activeElement !== document.body) return
+    const places = [
+      `.ask-card[data-ask="${CSS.escape(id)}"] h2`,
+      '.ask-card h2',
+      `.settled[data-ask="${CSS.escape(id)}"]`,
+      '.composer textarea',
+    ]
+    const found = places.map((one) => document.querySelector<HTMLElement>(one)).find(Boolean)
+    found?.focus({ preventScroll: found.matches('.settled') })
+  })
+}

@@ -12,9 +12,12 @@ export function Words(props: {
   onWords: (words: string) => void
   onBack: () => void
   back?: string
+  /** What was written before, and what is now. */
+  text?: string | undefined
+  onText?: (text: string) => void
 }) {
   const { label, action, needed, ready, problem, onWords, onBack, back = 'Back' } = props
-  const [text, setText] = useState('')
+  const [text, setText] = useState(props.text ?? '')
   const id = useId()
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -27,9 +30,13 @@ export function Words(props: {
         <textarea
           id={id}
           rows={2}
+          dir="auto"
           maxLength={10_000}
           value={text}
-          onChange={(event) => setText(event.target.value)}
+          onChange={(event) => {
+            setText(event.target.value)
+            props.onText?.(event.target.value)
+          }}
         />
       </div>
       {problem !== undefined && (

@@ -44,6 +44,7 @@ export function Answer(props: { turn: ShownTurn; view: ThreadView; live: boolean
                 standing={calls[id] ?? outline?.calls[id]}
                 ask={outline?.asks.find((ask) => ask.callId === id)}
                 held={isHeld(outline, id)}
+                instead={isAnswered(outline, id)}
                 live={live}
               />
               {outline?.decided
@@ -63,3 +64,9 @@ function isHeld(outline: Outline | undefined, callId: string): boolean {
   const ask = outline?.decided.find((one) => one.callId === callId)
   return outline?.asks.some(({ step }) => step === ask?.step) ?? false
 }
+
+/** Somebody gave an answer in the tool's place: it was never called. */
+const isAnswered = (outline: Outline | undefined, id: string): boolean =>
+  outline?.decided.some(
+    ({ callId, kind, state }) => callId === id && kind === 'approval' && state === 'answered',
+  ) ?? false

@@ -1,6 +1,7 @@
 'use client'
 
 import type { ThreadView } from '../../lib/use-link.ts'
+import { brief } from '../../lib/words.ts'
 
 /** Why a message cannot be sent as it is, and what can be done instead. */
 export function Blocked(props: {
@@ -19,7 +20,7 @@ export function Blocked(props: {
     <div className="blocked">
       <p>
         {waiting
-          ? `This chat waits for a decision: ${view.outline?.asks[0]?.title ?? ''}`
+          ? `This chat waits for a decision: ${brief(view.outline?.asks[0]?.title ?? '', 80)}`
           : 'An answer is being written.'}
       </p>
       <p className="actions">

@@ -1,11 +1,14 @@
 const fence = /^ {0,3}(`{3,}|~{3,})/
+/** What a link or a footnote elsewhere in the text may mean. */
+const definition = /^ {0,3}\[[^\]\n]+\]:/m
 const item = /^ {0,3}([-*+]|\d{1,9}[.)])\s/
 
 /**
  * Markdown in pieces that can be read one by one: parted at blank lines, but not inside of code, and not
- * between the items of a list.
+ * between the items of a list. Where one piece may need another it stays one.
  */
 export function blocksOf(text: string): string[] {
+  if (definition.test(text)) return [text]
   const blocks: string[] = []
   let lines: string[] = []
   let open: string | undefined

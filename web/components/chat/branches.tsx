@@ -7,12 +7,14 @@ import { Icon } from '../ui/icon.tsx'
 export function Branches(props: {
   detail: Turn
   disabled: boolean
-  onShow: (runId: string, place: string) => void
+  /** `turn` is the element that goes when another comes. */
+  onShow: (runId: string, place: string, turn: Element | null) => void
 }) {
   const { detail, disabled, onShow } = props
   const { branches, runId } = detail
   const at = branches.indexOf(runId)
-  const to = (next: number) => onShow(branches[next]!, `${next + 1} of ${branches.length}`)
+  const to = (next: number, { currentTarget }: { currentTarget: Element }) =>
+    onShow(branches[next]!, `${next + 1} of ${branches.length}`, currentTarget.closest('.turn'))
   return (
     <fieldset className="branches" aria-label="Versions of this message">
       <button
@@ -20,7 +22,7 @@ export function Branches(props: {
         className="icon-button"
         aria-label="Show the version before"
         disabled={disabled || at <= 0}
-        onClick={() => to(at - 1)}
+        onClick={(event) => to(at - 1, event)}
       >
         <Icon name="left" />
       </button>
@@ -32,7 +34,7 @@ export function Branches(props: {
         className="icon-button"
         aria-label="Show the next version"
         disabled={disabled || at >= branches.length - 1}
-        onClick={() => to(at + 1)}
+        onClick={(event) => to(at + 1, event)}
       >
         <Icon name="right" />
       </button>

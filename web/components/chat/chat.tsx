@@ -25,7 +25,8 @@ export function Chat({ threadId }: { threadId: string }) {
   useReconfigure()
   useListed(view)
   const turns = useMemo(() => turnsOf(view.messages), [view.messages])
-  const name = view.outline?.name ?? 'New chat'
+  const begun = view.outline !== undefined && view.outline.turns.length > 0
+  const name = view.outline?.name || (begun ? 'Untitled chat' : 'New chat') // an image alone gives none
   useEffect(() => {
     const waits = view.outline?.status === 'waiting' ? '● ' : ''
     document.title = `${waits}${name} · Handrail`

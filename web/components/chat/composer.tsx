@@ -25,23 +25,30 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
   const [images, setImages] = useState<Attachment[]>([])
   const [warning, setWarning] = useState<string>()
   const input = useRef<HTMLTextAreaElement>(null)
+  const back = useRef<Saying>(undefined) // what came back last: once is enough
   const picker = useRef<HTMLInputElement>(null)
   const waiting = outline?.status === 'waiting'
   const filled = text.trim() !== '' || images.length > 0
+  // A change of an earlier message goes back to where it was made, if that is still to be seen.
+  const from = problem?.saying?.branchFrom
+  const changed = from !== undefined && view.messages.some(({ id }) => id === from)
 
   useEffect(() => {
     const saying = problem?.saying
-    if (!saying) return
-    setText((now) => now || textOf(saying.content))
-    setImages((now) => (now.length > 0 ? now : attachmentsOf(saying.content)))
-  }, [problem, setText])
+    if (!saying || saying === back.current) return
+    back.current = saying
+    if (changed) return
+    // What was written in the meantime stays, behind what was to be said before it.
+    setText((now) => [textOf(saying.content), now].filter((text) => text !== '').join('\n\n'))
+    setImages((now) => [...attachmentsOf(saying.content), ...now])
+  }, [problem, changed, setText])
   useEffect(() => {
     // On a phone this would bring up the keyboard over the chat.
     if (matchMedia('(hover: hover)').matches) input.current?.focus({ preventScroll: true })
   }, [])
 
   const say = (whenBusy?: Saying['whenBusy']) => {
-    if (!filled || !link) return
+    if (!filled || !link || view.phase === 'nowhere') return
     link.say({ content: contentOf(text.trim(), images), ...(whenBusy && { whenBusy }) })
     setText('')
     setImages([])
@@ -58,14 +65,21 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
   }
   const attach = async (files: Iterable<File>) => {
     const chosen = [...files]
-    const small = chosen.filter((file) => !tooLarge(file))
-    setWarning(chosen.length > small.length ? sizeWords : undefined)
+    const pictures = chosen.filter(({ type }) => imageTypes.includes(type))
+    const small = pictures.filter((file) => !tooLarge(file))
+    const large = pictures.length > small.length ? sizeWords : undefined
+    setWarning(chosen.length > pictures.length ? typeWords : large)
     const more = await Promise.all(small.map(read))
     setImages((now) => [...now, ...more])
   }
   return (
     <form className="composer" onSubmit={submit}>
-      <Notice problem={problem} warning={warning} onClose={() => link?.dismiss()} />
+      <Notice
+        problem={problem}
+        changed={changed}
+        warning={warning}
+        onClose={() => link?.dismiss()}
+      />
       {filled && (running || waiting) && (
         <Blocked
           view={view}
@@ -95,6 +109,7 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
         <textarea
           ref={input}
           aria-label="Your message"
+          dir="auto"
           placeholder="Write a message"
           rows={1}
           value={text}
@@ -148,7 +163,7 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
               type="submit"
               className="icon-button send"
               aria-label="Send"
-              disabled={!filled || waiting || !link}
+              disabled={!filled || waiting || !link || view.phase === 'nowhere'}
             >
               <Icon name="send" />
             </button>
@@ -160,3 +175,4 @@ export function Composer(props: { threadId: string; view: ThreadView; running: b
 }
 
 const sizeWords = 'An image may be as large as 2.5 MB. Choose a smaller one.'
+const typeWords = 'Only images can be attached: PNG, JPEG, GIF or WebP.'

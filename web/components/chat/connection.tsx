@@ -8,6 +8,7 @@ const words: Record<Phase, string> = {
   reconnecting: 'Reconnecting',
   'catching-up': 'Catching up',
   gone: 'Deleted',
+  nowhere: 'No such chat',
 }
 
 /** Whether what is shown is what is. */

@@ -4,6 +4,8 @@ import { type FormEvent, useEffect, useRef, useState } from 'react'
 
 export function EditMessage(props: {
   text: string
+  /** It was not sent and opens by itself: who writes elsewhere by now is not called away. */
+  back: boolean
   /** What came of it and is not undone. */
   done: readonly string[]
   onSend: (text: string) => void
@@ -11,7 +13,9 @@ export function EditMessage(props: {
 }) {
   const [text, setText] = useState(props.text)
   const input = useRef<HTMLTextAreaElement>(null)
-  useEffect(() => input.current?.focus(), [])
+  useEffect(() => {
+    if (!props.back || document.activeElement === document.body) input.current?.focus()
+  }, [props.back])
   const submit = (event?: FormEvent) => {
     event?.preventDefault()
     if (text.trim() !== '') props.onSend(text.trim())
@@ -21,6 +25,7 @@ export function EditMessage(props: {
       <textarea
         ref={input}
         aria-label="Your message, to be changed"
+        dir="auto"
         value={text}
         rows={Math.min(12, text.split('\n').length + 1)}
         onChange={(event) => setText(event.target.value)}

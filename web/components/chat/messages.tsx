@@ -1,6 +1,6 @@
 'use client'
 
-import { useRef } from 'react'
+import { useEffect, useRef } from 'react'
 import { isRunning } from '../../lib/link/state.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Icon } from '../ui/icon.tsx'
@@ -15,8 +15,16 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
   const scroller = useRef<HTMLDivElement>(null)
   const part = useTurnWindow(turns.length, scroller)
   const { away, toEnd } = useStick(scroller, part.end === turns.length)
+  const { said } = view
+  const { latest } = part
+  useEffect(() => {
+    if (said === 0) return
+    latest() // who says something is to see it
+    toEnd()
+  }, [said, latest, toEnd])
   const details = new Map(view.outline?.turns.map((turn) => [turn.messageId ?? '', turn]))
   const running = isRunning(view)
+  const unsent = view.problem?.saying
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
     <section className="scroller" ref={scroller} aria-label="Messages" tabIndex={0}>
@@ -37,6 +45,7 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
             done={() => doneIn(turns.slice(part.start + i), view.outline)}
             view={view}
             detail={details.get(turn.user?.id ?? '')}
+            unsent={unsent?.branchFrom && unsent.branchFrom === turn.user?.id ? unsent : undefined}
             last={part.start + i === turns.length - 1}
             running={running}
           />
@@ -44,17 +53,19 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
         {part.end < turns.length && <p className="edge" ref={part.bottom} />}
       </div>
       {(away || part.end < turns.length) && (
-        <button
-          type="button"
-          className="icon-button to-end"
-          aria-label="Go to the latest message"
-          onClick={() => {
-            part.latest()
-            toEnd()
-          }}
-        >
-          <Icon name="down" />
-        </button>
+        <div className="to-end">
+          <button
+            type="button"
+            className="icon-button"
+            aria-label="Go to the latest message"
+            onClick={() => {
+              latest()
+              toEnd()
+            }}
+          >
+            <Icon name="down" />
+          </button>
+        </div>
       )}
     </section>
   )

@@ -17,16 +17,28 @@ interface ToolCallProps {
   ask: AskSummary | undefined
   /** It is decided, and waits for what else its step waits for. */
   held: boolean
+  /** A person has answered in its place. */
+  instead: boolean
   /** The turn that it belongs to still runs. */
   live: boolean
 }
 
-type Face = 'asked' | 'waiting' | 'held' | 'running' | 'done' | 'failed' | 'unknown' | 'left'
+type Face =
+  | 'asked'
+  | 'waiting'
+  | 'held'
+  | 'instead'
+  | 'running'
+  | 'done'
+  | 'failed'
+  | 'unknown'
+  | 'left'
 
 const faces: Record<Face, { words: string; icon?: IconName }> = {
   asked: { words: 'asked for' },
   waiting: { words: 'waits for a decision', icon: 'clock' },
   held: { words: 'decided, waits for the others', icon: 'clock' },
+  instead: { words: 'not called, answered instead', icon: 'edit' },
   running: { words: 'running' },
   done: { words: 'done', icon: 'check' },
   failed: { words: 'not done', icon: 'alert' },
@@ -58,7 +70,8 @@ export function ToolCall(props: ToolCallProps) {
   )
 }
 
-function faceOf({ result, standing, ask, held, live }: ToolCallProps): Face {
+function faceOf({ result, standing, ask, held, instead, live }: ToolCallProps): Face {
+  if (instead) return 'instead'
   if (standing && standing.state !== 'running') return standing.state
   if (result !== undefined) return 'done'
   if (ask) return 'waiting'

@@ -2,6 +2,7 @@
 
 import Link from 'next/link'
 import { memo } from 'react'
+import type { Saying } from '../../lib/link/state.ts'
 import type { Turn } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { wordsFor } from '../../lib/words.ts'
@@ -22,6 +23,8 @@ interface TurnProps {
   view: ThreadView
   /** What the server tells of the turn besides its messages, if it has something to tell. */
   detail: Turn | undefined
+  /** A change of what was said that did not reach the server. */
+  unsent: Saying | undefined
   last: boolean
   running: boolean
 }
@@ -35,18 +38,19 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
   const lost = last && view.phase === 'reconnecting'
   const words = wordsOf(turn)
   return (
-    <div className="turn">
+    <div className="turn" data-run={detail?.runId}>
       {turn.user && (
         <UserTurn
           threadId={threadId}
           message={turn.user}
           done={props.done}
           detail={detail}
+          unsent={props.unsent}
           link={link}
           locked={running || view.outline?.status === 'waiting'}
         />
       )}
-      {(turn.parts.length > 0 || last) && (
+      {(turn.parts.length > 0 || last || hasEnding(detail)) && (
         <article className="answer" aria-label="Answer" aria-busy={live}>
           <Answer turn={turn} view={view} live={live} />
           {(live || lost) && !view.outline?.asks.length && <Working turn={turn} view={view} />}
@@ -97,9 +101,13 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
 /** Old turns look the same whatever happens to the last one. */
 function same(a: TurnProps, b: TurnProps): boolean {
   if (a.last || b.last || a.running !== b.running || a.view.link !== b.view.link) return false
-  if (a.view.outline !== b.view.outline) return false
+  if (a.view.outline !== b.view.outline || a.unsent !== b.unsent) return false
   return sameTurn(a.turn, b.turn)
 }
+
+/** Also of a turn that nothing else came of: why is still to be seen when the chat has gone on. */
+const hasEnding = (detail: Turn | undefined): boolean =>
+  detail?.status === 'failed' || detail?.status === 'cancelled'
 
 function Ending(props: { detail: Turn; view: ThreadView; last: boolean }) {
   const { detail, view, last } = props

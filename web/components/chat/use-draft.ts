@@ -9,8 +9,12 @@ export function useDraft(threadId: string) {
     typeof sessionStorage === 'undefined' ? '' : (sessionStorage.getItem(name) ?? ''),
   )
   useEffect(() => {
-    if (text === '') sessionStorage.removeItem(name)
-    else sessionStorage.setItem(name, text)
+    try {
+      if (text === '') sessionStorage.removeItem(name)
+      else sessionStorage.setItem(name, text)
+    } catch {
+      // More than a browser keeps: it can be sent, and does not outlive a reload.
+    }
   }, [name, text])
   return [text, setText] as const
 }

@@ -1,9 +1,10 @@
 'use client'
 
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { showBranch } from '../../lib/api.ts'
 import type { Link } from '../../lib/link/link.ts'
 import { type Content, textOf } from '../../lib/link/messages.ts'
+import type { Saying } from '../../lib/link/state.ts'
 import type { Turn } from '../../lib/shapes.ts'
 import { errorWords } from '../../lib/words.ts'
 import { useAnnounce } from '../shell/announcer.tsx'
@@ -11,6 +12,7 @@ import { CopyButton } from '../ui/copy-button.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Branches } from './branches.tsx'
 import { EditMessage } from './edit-message.tsx'
+import { keepPlace } from './keep-place.ts'
 import type { UserMessage } from './turns.ts'
 
 /** What the person said; it can be said differently, and earlier versions can be looked at. */
@@ -20,30 +22,40 @@ export function UserTurn(props: {
   /** What came of it that stays done. */
   done: () => string[]
   detail: Turn | undefined
+  /** A change of it that was not sent: it is open again. */
+  unsent: Saying | undefined
   link: Link | undefined
   locked: boolean
 }) {
-  const { threadId, message, detail, link, locked } = props
-  const [editing, setEditing] = useState(false)
+  const { threadId, message, detail, unsent, link, locked } = props
+  const [editing, setEditing] = useState<string>()
+  useEffect(() => {
+    if (unsent) setEditing(textOf(unsent.content))
+  }, [unsent])
   const announce = useAnnounce()
   const text = textOf(message.content)
-  const show = async (runId: string, place: string) => {
+  const show = async (runId: string, place: string, turn: Element | null) => {
     try {
       await showBranch(threadId, runId)
+      if (turn) keepPlace(turn, runId)
       announce(`Version ${place} is shown.`)
     } catch (problem) {
       announce(errorWords(problem))
     }
     link?.refresh()
   }
-  if (editing)
+  if (editing !== undefined)
     return (
       <EditMessage
-        text={text}
+        text={editing}
+        back={unsent !== undefined}
         done={props.done()}
-        onCancel={() => setEditing(false)}
+        onCancel={() => {
+          setEditing(undefined)
+          if (unsent) link?.dismiss()
+        }}
         onSend={(next) => {
-          setEditing(false)
+          setEditing(undefined)
           link?.say({ content: edited(message.content, next), branchFrom: message.id })
         }}
       />
@@ -66,7 +78,7 @@ export function UserTurn(props: {
           aria-label="Edit your message"
           title="Edit your message"
           disabled={locked}
-          onClick={() => setEditing(true)}
+          onClick={() => setEditing(text)}
         >
           <Icon name="edit" />
         </button>

@@ -1,5 +1,6 @@
 'use client'
 
+import Link from 'next/link'
 import type { AgentInfo } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Mark } from '../ui/icon.tsx'
@@ -19,6 +20,17 @@ export function Welcome({ view, agent }: { view: ThreadView; agent: AgentInfo | 
       <div className="scroller page-note">
         <h2>This chat was deleted</h2>
         <p>What is said here now begins a new one.</p>
+      </div>
+    )
+  if (phase === 'nowhere')
+    return (
+      <div className="scroller page-note">
+        <h2>There is no such chat</h2>
+        <p>
+          <Link className="button" href="/">
+            Begin a new one
+          </Link>
+        </p>
       </div>
     )
   if (phase === 'loading' || (outline && outline.turns.length > 0))

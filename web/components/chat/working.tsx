@@ -21,6 +21,14 @@ export function Working({ turn, view }: { turn: ShownTurn; view: ThreadView }) {
       </p>
     )
   if (writes) return null
+  const doubted = part && callsOf(part).find(({ id }) => standingOf(view, id)?.state === 'unknown')
+  if (doubted)
+    return (
+      <p className="working">
+        The server was cut off while {doubted.function.name.replace(/_+/g, ' ')} ran. Once it cannot
+        be running any more, you are asked what came of it.
+      </p>
+    )
   return (
     <p className="working dots">
       <span className="visually-hidden">Working</span>
@@ -30,6 +38,8 @@ export function Working({ turn, view }: { turn: ShownTurn; view: ThreadView }) {
     </p>
   )
 }
+
+const standingOf = ({ calls, outline }: ThreadView, id: string) => calls[id] ?? outline?.calls[id]
 
 function useSecondsUntil(at: number | undefined): number {
   const [now, setNow] = useState(() => Date.now())

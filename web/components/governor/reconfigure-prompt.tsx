@@ -2,6 +2,7 @@
 
 import { type FormEvent, useId, useState } from 'react'
 import type { Decision } from '../../lib/shapes.ts'
+import { Countdown } from '../asks/countdown.tsx'
 import { Icon } from '../ui/icon.tsx'
 
 export interface BudgetOption extends Decision {
@@ -26,10 +27,13 @@ interface PromptProps {
   onContinue: ((decision: Decision) => void) | undefined
   onStop: (() => void) | undefined
   problem: string | undefined
+  /** Until when it can be answered. */
+  deadline: string | undefined
 }
 
 /** The budget is used up: what was done, what comes next, and how to go on. */
-export function HITLReconfigurePrompt({ args, onContinue, onStop, problem }: PromptProps) {
+export function HITLReconfigurePrompt(props: PromptProps) {
+  const { args, onContinue, onStop, problem, deadline } = props
   const { title, actionsUsed = 0, total = 0, pending, options = [] } = args
   const [own, setOwn] = useState('')
   const [wrong, setWrong] = useState<string>()
@@ -101,6 +105,7 @@ export function HITLReconfigurePrompt({ args, onContinue, onStop, problem }: Pro
           Stop here
         </button>
       </p>
+      {deadline !== undefined && <Countdown kind="budget" deadline={deadline} atTimeout="stop" />}
     </section>
   )
 }

@@ -29,21 +29,31 @@ function InChat(props: { askId: string; args: ReconfigureArgs; result: string | 
   const decided = view?.outline?.decided.find(({ id }) => id === askId)
   if (decided) return <Settled ask={decided} />
   if (result !== undefined) return null
-  return <Reconfigure askId={askId} args={args} onDecided={() => view?.link?.refresh()} />
+  const deadline = view?.outline?.asks.find(({ id }) => id === askId)?.deadline
+  return (
+    <Reconfigure
+      askId={askId}
+      args={args}
+      deadline={deadline === undefined ? undefined : new Date(deadline).toISOString()}
+      onDecided={() => view?.link?.refresh()}
+    />
+  )
 }
 
 /** The question for more budget, while it is open. */
 export function Reconfigure(props: {
   askId: string
   args: ReconfigureArgs
+  deadline: string | undefined
   onDecided: () => void
 }) {
-  const { askId, args, onDecided } = props
+  const { askId, args, deadline, onDecided } = props
   const { ready, decide, problem } = useDecide({ id: askId, digest: undefined }, onDecided)
   return (
     <HITLReconfigurePrompt
       args={args}
       problem={problem}
+      deadline={deadline}
       onContinue={ready ? (decision) => void decide(decision, 'It goes on.') : undefined}
       onStop={ready ? () => void decide({ stop: true }, 'Stopped.') : undefined}
     />

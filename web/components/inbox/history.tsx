@@ -13,11 +13,15 @@ export function History() {
   const { rows, more, problem, loadMore } = useSettled(settled.size)
   const verdicts = useVerdicts(rows ?? [])
   const [chosen, setChosen] = useState<string>()
-  if (problem !== undefined) return <p role="alert">{problem}</p>
-  if (!rows) return <p className="quiet">Reading what was decided…</p>
+  const failed = problem !== undefined && (
+    <p className="refused" role="alert">
+      {problem}
+    </p>
+  )
+  if (!rows) return failed || <p className="quiet">Reading what was decided…</p>
   return (
     <>
-      {rows.length === 0 && <p className="quiet">Nothing was decided yet.</p>}
+      {rows.length === 0 && !more && <p className="quiet">Nothing was decided yet.</p>}
       <ul className="rows" aria-label="Past decisions">
         {rows.map((one) => (
           <li key={one.id}>
@@ -40,6 +44,7 @@ export function History() {
           </li>
         ))}
       </ul>
+      {failed}
       {more && (
         <button type="button" className="button" onClick={loadMore}>
           Show more
@@ -75,8 +80,9 @@ function useSettled(changes: number) {
     const gone = new AbortController()
     listSettled(undefined, gone.signal).then(
       (page) => {
-        setRows(page.approvals.toSorted(newest))
+        setRows(page.approvals)
         setCursor(page.next_cursor)
+        setProblem(undefined)
       },
       (error) => !gone.signal.aborted && setProblem(errorWords(error)),
     )
@@ -84,15 +90,17 @@ function useSettled(changes: number) {
   }, [changes])
   const loadMore = async () => {
     if (cursor === null) return
-    const page = await listSettled(cursor)
-    setRows([...(rows ?? []), ...page.approvals].toSorted(newest))
-    setCursor(page.next_cursor)
+    try {
+      const page = await listSettled(cursor)
+      setRows([...(rows ?? []), ...page.approvals])
+      setCursor(page.next_cursor)
+      setProblem(undefined)
+    } catch (error) {
+      setProblem(errorWords(error))
+    }
   }
   return { rows, more: cursor !== null, problem, loadMore }
 }
-
-const newest = (a: Approval, b: Approval) =>
-  (b.decided_at ?? b.deadline).localeCompare(a.decided_at ?? a.deadline)
 
 /** Once for each chat: it reads all of it. */
 function useVerdicts(rows: readonly Approval[]): ReadonlyMap<string, Verdict> {

@@ -84,9 +84,9 @@ export function OpenList() {
   )
 }
 
-function Over({ approval: { state, decided_by } }: { approval: Approval }) {
+function Over({ approval: { id, state, decided_by } }: { approval: Approval }) {
   return (
-    <p className="settled" role="status">
+    <p className="settled" role="status" data-ask={id} tabIndex={-1}>
       {state === 'timeout'
         ? 'Nobody decided in time.'
         : `It is ${state}${decided_by === null ? '' : ` by ${decided_by}`}.`}

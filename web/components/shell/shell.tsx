@@ -4,6 +4,7 @@ import Link from 'next/link'
 import { usePathname } from 'next/navigation'
 import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react'
 import { analyst } from '../../lib/analysis.ts'
+import { readKey, refused, writeKey } from '../../lib/key.ts'
 import { useRuntime } from '../../lib/runtime.tsx'
 import { useInbox } from '../inbox/inbox-context.tsx'
 import { ThreadList } from '../threads/thread-list.tsx'
@@ -110,6 +111,18 @@ function Side() {
       <InboxLink />
       <AnalysisLink />
       <ThreadList />
+      {readKey() !== null && (
+        <button
+          type="button"
+          className="button plain sign-out"
+          onClick={() => {
+            writeKey(null)
+            refused()
+          }}
+        >
+          Sign out
+        </button>
+      )}
     </>
   )
 }

@@ -18,6 +18,7 @@ type Doing = 'choosing' | 'renaming' | 'deleting' | undefined
 
 export function ThreadItem({ row }: { row: ThreadRow }) {
   const [doing, setDoing] = useState<Doing>()
+  const [problem, setProblem] = useState<string>()
   const { refresh } = useThreads()
   const announce = useAnnounce()
   const router = useRouter()
@@ -25,29 +26,44 @@ export function ThreadItem({ row }: { row: ThreadRow }) {
   const href = (row.agentId === analyst ? analysis : chat) ?? ''
   const place = usePathname()
   const current = place === chat || place === analysis
-  const name = row.name ?? 'Untitled chat'
-  const change = async (work: Promise<unknown>, done: string) => {
-    setDoing(undefined)
+  const name = row.name || 'Untitled chat'
+  const begin = (next: Doing) => {
+    setProblem(undefined)
+    setDoing(next)
+  }
+  /** Gives whether it was done. What was not says so in the row, and stays to be tried again. */
+  const change = async (work: Promise<unknown>, done: string): Promise<boolean> => {
     try {
       await work
+      begin(undefined)
       announce(done)
-    } catch (problem) {
-      announce(`That did not work: ${errorWords(problem)}`)
+      return true
+    } catch (error) {
+      setProblem(`That did not work: ${errorWords(error)}`)
+      return false
+    } finally {
+      refresh()
     }
-    refresh()
   }
   const erase = async () => {
-    await change(deleteThread(row.id), `Deleted “${name}”.`)
-    if (current) router.push('/')
+    begin(undefined)
+    const done = await change(deleteThread(row.id), `Deleted “${name}”.`)
+    if (done && current) router.push('/')
   }
+  const failed = problem !== undefined && (
+    <p className="refused" role="alert">
+      {problem}
+    </p>
+  )
   if (doing === 'renaming')
     return (
       <li>
         <Rename
           name={name}
           onDone={(next) => change(renameThread(row.id, next), `Renamed to “${next}”.`)}
-          onCancel={() => setDoing(undefined)}
+          onCancel={() => begin(undefined)}
         />
+        {failed}
       </li>
     )
   return (
@@ -61,13 +77,13 @@ export function ThreadItem({ row }: { row: ThreadRow }) {
         className="icon-button"
         aria-label={`Actions for ${name}`}
         aria-expanded={doing === 'choosing'}
-        onClick={() => setDoing(doing === 'choosing' ? undefined : 'choosing')}
+        onClick={() => begin(doing === 'choosing' ? undefined : 'choosing')}
       >
         <Icon name="more" />
       </button>
       {doing === 'choosing' && (
         <div className="thread-actions">
-          <button type="button" className="button plain" onClick={() => setDoing('renaming')}>
+          <button type="button" className="button plain" onClick={() => begin('renaming')}>
             <Icon name="edit" /> Rename
           </button>
           <button
@@ -82,7 +98,7 @@ export function ThreadItem({ row }: { row: ThreadRow }) {
           >
             <Icon name="archive" /> {row.archived ? 'Bring back' : 'Archive'}
           </button>
-          <button type="button" className="button plain" onClick={() => setDoing('deleting')}>
+          <button type="button" className="button plain" onClick={() => begin('deleting')}>
             <Icon name="trash" /> Delete
           </button>
         </div>
@@ -93,9 +109,10 @@ export function ThreadItem({ row }: { row: ThreadRow }) {
           text="All of its messages are removed, and what runs in it is stopped. This cannot be undone."
           action="Delete this chat"
           onConfirm={erase}
-          onCancel={() => setDoing(undefined)}
+          onCancel={() => begin(undefined)}
         />
       )}
+      {failed}
     </li>
   )
 }

@@ -30,7 +30,7 @@ export function ThreadList() {
             {problem}
           </p>
         )}
-        {rows?.length === 0 && <p className="quiet">{emptyWords(search, archived)}</p>}
+        {rows?.length === 0 && !more && <p className="quiet">{emptyWords(search, archived)}</p>}
         {rows !== undefined && rows.length > 0 && (
           <ul>
             {rows.map((row) => (

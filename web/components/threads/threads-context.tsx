@@ -10,9 +10,9 @@ import {
   useRef,
   useState,
 } from 'react'
-import { listThreads } from '../../lib/api.ts'
+import { ApiError, listThreads } from '../../lib/api.ts'
 import type { ThreadRow } from '../../lib/shapes.ts'
-import { errorWords } from '../../lib/words.ts'
+import { errorWords, wordsFor } from '../../lib/words.ts'
 import { useInbox } from '../inbox/inbox-context.tsx'
 
 export interface Threads {
@@ -61,13 +61,13 @@ export function ThreadsProvider({ children }: { children: ReactNode }) {
       let next = every
       try {
         const found = await listThreads({ search, archived, limit }, gone.signal)
-        setRows(archived ? found.threads.filter((row) => row.archived) : found.threads)
+        setRows(found.threads)
         setMore(found.nextCursor !== null)
         setProblem(undefined)
         if (found.threads.some(({ status }) => status === 'running')) next = oftener
       } catch (error) {
         if (gone.signal.aborted) return
-        setProblem(errorWords(error))
+        setProblem(error instanceof ApiError ? wordsFor(error) : errorWords(error))
       }
       clearTimeout(timer)
       timer = setTimeout(() => document.visibilityState === 'visible' && look(), next)

@@ -13,13 +13,18 @@ import {
 import { events } from '../events.ts'
 import type { Standing } from '../shapes.ts'
 import { parted } from './messages.ts'
-import { initial, isRunning, type LinkState, type Saying } from './state.ts'
+import { heard, lost, notStopped } from './notes.ts'
+import { seated } from './seats.ts'
+import { initial, isActive, isRunning, type LinkState, type Saying } from './state.ts'
 import { Store } from './store.ts'
 import { Streams } from './stream.ts'
-import { aborted, pause, whileHidden } from './waiting.ts'
+import { aborted, pause, rest, whileHidden } from './waiting.ts'
 
 /** A browser has six connections for a server: tabs that nobody looks at must not hold one each. */
-const sleepAfter = 30_000
+const sleepAfter = 2_000
+/** Milliseconds between two looks: of a tab without a seat, and of one that nobody looks at. */
+const lookEvery = 3_000
+const peekEvery = 5_000
 
 type Job = { say: Saying } | { again: string } | { retry: string }
 
@@ -40,6 +45,8 @@ export class Link extends Store<LinkState> {
   #closed = false
   /** Failed attempts since the server was last heard. */
   #tries = 0
+  /** A stop is on its way: what is read meanwhile does not know of it. */
+  #stops = false
   /** Nobody looks at this tab: it lets its connection go. */
   #asleep = false
   /** What was said when the connection broke: it may not have arrived. */
@@ -60,7 +67,7 @@ export class Link extends Store<LinkState> {
     const close = this.#streams.open()
     const awake = whileHidden(sleepAfter, (asleep) => {
       this.#asleep = asleep
-      if (!isRunning(this.get())) this.#turn.abort()
+      if (!this.#streams.unheard) this.#turn.abort()
     })
     void this.#follow()
     return () => {
@@ -93,14 +100,19 @@ export class Link extends Store<LinkState> {
 
   async stop(): Promise<void> {
     this.set({ stopping: true, problem: undefined })
+    this.#stops = true
+    // Other tabs may hold all connections but this one's own, which is let go for it and taken up after it.
+    if (!this.#streams.unheard) this.#turn.abort()
     try {
       const { stopped } = await stopThread(this.#agentId, this.#threadId)
+      this.#stops = false
       if (stopped) return
       this.set({ stopping: false }) // it has ended in the meantime
       if (!this.get().saying) this.refresh()
     } catch (problem) {
+      this.#stops = false
       this.set({ stopping: false })
-      this.#tell(problem)
+      this.#tell(problem instanceof ApiError ? notStopped(problem) : problem)
     }
   }
 
@@ -150,7 +162,7 @@ export class Link extends Store<LinkState> {
       if (branchFrom !== undefined) handrail.branchFrom = branchFrom
       if (whenBusy !== undefined) handrail.whenBusy = whenBusy
     } else this.#cut(job.again, 1)
-    this.set({ saying: true, outputs: {}, calls: {} })
+    this.set({ saying: true, said: this.get().said + 1, outputs: {}, calls: {} })
     agent.pendingInterrupts = [] // the server knows which are open, and says so
     const refused = await this.#begun()
     if (refused) {
@@ -162,7 +174,8 @@ export class Link extends Store<LinkState> {
     const begin = () => this.#core.runAgent({ agent, forwardedProps: { ...forwarded, handrail } })
     const { ended, failure } = await this.#streams.read(begin, this.#turn.signal, fresh)
     const cut = failure ? failure.code === 'cut' : !ended && !this.#turn.signal.aborted
-    if (cut && 'say' in job && fresh) this.#unsure = { id: fresh, saying: job.say }
+    const unheard = cut || (!failure && this.#streams.unheard)
+    if (unheard && 'say' in job && fresh) this.#unsure = { id: fresh, saying: job.say }
     const read = await this.#read()
     this.set({ saying: false })
     const kept = this.get().outline?.turns.at(-1)?.status === 'failed' // the thread tells it itself
@@ -211,6 +224,7 @@ export class Link extends Store<LinkState> {
   /** The thread as it is, and what runs on it until that has ended. */
   async #catchUp(): Promise<boolean> {
     const found = await this.#read()
+    if (this.get().phase === 'nowhere') await aborted(this.#turn.signal)
     if (!found) return false
     const agent = this.#agent
     if (this.get().outline === undefined) return this.#settle()
@@ -231,26 +245,34 @@ export class Link extends Store<LinkState> {
     const all = this.get().outline ? [...this.get().earlier, ...this.#agent.messages] : []
     if (unsure && !all.some(({ id }) => id === unsure.id)) {
       this.#agent.setMessages(this.#agent.messages.filter(({ id }) => id !== unsure.id))
-      const error = new ApiError(0, 'lost', 'The message did not reach the server.')
-      this.set({ problem: { error, saying: unsure.saying } })
+      this.set({ problem: { error: lost(), saying: unsure.saying } })
     }
     return true
   }
 
+  /** What runs is looked at now and then: the title of the tab tells when somebody is needed. */
   async #sleep(): Promise<false> {
-    await aborted(this.#turn.signal)
+    const { signal } = this.#turn
+    while (!signal.aborted && isRunning(this.get())) {
+      await rest(peekEvery, signal)
+      if (!signal.aborted) await this.#read()
+    }
+    await aborted(signal)
     return false
   }
 
   /** Waits on a quiet thread. Gives false when there is something to catch up with. */
   async #watch(): Promise<boolean> {
     const { outline } = this.get()
+    if (outline) return await seated((seat) => this.#wait(outline, seat))
+    if (this.get().phase !== 'gone') this.set({ phase: 'live' })
+    await aborted(this.#turn.signal) // the first message makes the thread
+    return false
+  }
+
+  /** Keeps its connection only with a seat; without one it looks, and again a little later. */
+  async #wait(outline: Standing, seat: boolean): Promise<boolean> {
     const { signal } = this.#turn
-    if (!outline) {
-      if (this.get().phase !== 'gone') this.set({ phase: 'live' })
-      await aborted(signal) // the first message makes the thread
-      return false
-    }
     try {
       for await (const data of events(watchPath(this.#threadId), signal)) {
         this.#tries = 0
@@ -259,8 +281,11 @@ export class Link extends Store<LinkState> {
           return false
         }
         this.set({ phase: 'live' })
+        if (!seat) break
       }
-      this.#lost()
+      if (seat) return this.#lost()
+      await rest(lookEvery, signal)
+      return !signal.aborted
     } catch (problem) {
       if (!signal.aborted) this.#lost(problem)
     }
@@ -270,20 +295,23 @@ export class Link extends Store<LinkState> {
   async #read(): Promise<boolean> {
     try {
       const outline = (await getOutline(this.#threadId)) ?? undefined
-      const { phase, stopping, outline: had } = this.get()
+      const { phase, stopping, saying, problem, outline: had } = this.get()
       const back = phase === 'reconnecting' ? 'catching-up' : phase
       const gone = outline === undefined && (had !== undefined || phase === 'gone')
-      const stops = stopping && outline?.status === 'cancelling'
+      const stops = stopping && (this.#stops || outline?.status === 'cancelling')
       this.set({
         outline,
         governor: outline?.governor,
         phase: gone ? 'gone' : back,
         stopping: stops,
+        problem: heard(problem, !saying && !isActive(outline?.status)),
       })
       if (gone) this.#clear()
       return true
     } catch (problem) {
-      return this.#lost(problem)
+      if (!(problem instanceof ApiError && problem.status === 400)) return this.#lost(problem)
+      this.set({ phase: 'nowhere' }) // no chat can be called this
+      return false
     }
   }
 

@@ -4,7 +4,7 @@ import type { Budget, CallStanding, Outline } from '../shapes.ts'
 import type { Content } from './messages.ts'
 
 /** How sure the page is that it shows what is. */
-export type Phase = 'loading' | 'live' | 'reconnecting' | 'catching-up' | 'gone'
+export type Phase = 'loading' | 'live' | 'reconnecting' | 'catching-up' | 'gone' | 'nowhere'
 
 export interface LinkState {
   phase: Phase
@@ -18,6 +18,8 @@ export interface LinkState {
   earlier: readonly Message[]
   /** This page has said something and reads the answer. */
   saying: boolean
+  /** How often it has. */
+  said: number
   stopping: boolean
   problem: Problem | undefined
   /** What tools print while they run, by call. */
@@ -50,6 +52,7 @@ export const initial: LinkState = {
   planned: undefined,
   earlier: [],
   saying: false,
+  said: 0,
   stopping: false,
   problem: undefined,
   outputs: {},
@@ -59,9 +62,11 @@ export const initial: LinkState = {
 
 /** Something runs on the thread, whoever began it. */
 export function isRunning({ saying, outline }: LinkState): boolean {
-  const status = outline?.status
-  return saying || status === 'running' || status === 'queued' || status === 'cancelling'
+  return saying || isActive(outline?.status)
 }
+
+export const isActive = (status: Outline['status'] | undefined): boolean =>
+  status === 'running' || status === 'queued' || status === 'cancelling'
 
 const mostOutput = 200_000 // characters kept of what a tool prints
 

@@ -20,6 +20,8 @@ export class Streams {
   #left = false
   /** Messages that the server may not have: nothing was heard of it since they were sent. */
   readonly #fresh = new Set<string>()
+  /** What this stream was begun with is not known to have arrived. */
+  unheard = false
 
   readonly #taken: () => void
 
@@ -44,6 +46,7 @@ export class Streams {
       onCustomEvent: ({ event }) => store.set(told(store.get(), event.name, event.value)),
       onRunStartedEvent: () => {
         if (this.#fresh.size > 0) this.#taken()
+        this.unheard = false
         this.#fresh.clear()
       },
       onRunFinishedEvent: () => this.#end(),
@@ -64,6 +67,7 @@ export class Streams {
     this.#left = !this.#outcome.ended
     this.#outcome = { ended: false, failure: undefined }
     this.#signal = signal
+    this.unheard = fresh !== undefined
     if (fresh !== undefined) this.#fresh.add(fresh)
     const leave = () => void this.#agent.detachActiveRun()
     signal.addEventListener('abort', leave)

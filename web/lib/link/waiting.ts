@@ -5,11 +5,14 @@ export const aborted = (signal: AbortSignal): Promise<void> =>
   })
 
 /** Longer with each try, up to ten seconds, and not in step with other pages; an abort ends it. */
-export async function pause(tries: number, signal: AbortSignal): Promise<void> {
-  const wait = Math.min(10_000, 250 * 2 ** Math.min(tries, 6)) * (0.75 + Math.random() / 2)
+export const pause = (tries: number, signal: AbortSignal): Promise<void> =>
+  rest(Math.min(10_000, 250 * 2 ** Math.min(tries, 6)) * (0.75 + Math.random() / 2), signal)
+
+/** So many milliseconds, or until the abort. */
+export async function rest(ms: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const over = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, wait)
+    timer = setTimeout(resolve, ms)
   })
   await Promise.race([over, aborted(signal)])
   clearTimeout(timer)
