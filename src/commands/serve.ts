@@ -1,6 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
+import { pino } from 'pino'
 import { compose } from '../compose.ts'
 import { type Config, ConfigError, variables } from '../config.ts'
+import { troubleOf } from '../core/trouble.ts'
 import { strangeNames } from '../env-names.ts'
 import { loadSettings } from '../load-settings.ts'
 import { type Command, complain } from './command.ts'
@@ -20,7 +22,12 @@ export async function serve({ config, args, say }: Command): Promise<number> {
     process.on('SIGINT', () => resolve())
     process.on('SIGTERM', () => resolve())
   })
-  const server = await compose(config, await loadSettings(config.configFile))
+  const log = pino({ level: config.logLevel })
+  // Of a tool that forgot to wait for something, say. What counts is in the journal: no reason to cut off all chats.
+  process.on('unhandledRejection', (reason) =>
+    log.error(troubleOf(reason), 'something failed that nobody waited for'),
+  )
+  const server = await compose(config, await loadSettings(config.configFile), undefined, log)
   const port = await server.listen()
   say(`Handrail listens on ${addressOf(config, port)}`)
   if (server.notice !== undefined) say(server.notice)

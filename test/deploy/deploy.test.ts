@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config.ts'
+import { chatsClient } from '../support/chats.ts'
 import { startServer, temporaryDirectory } from '../support/server.ts'
 import { ignores, parseDockerfile, read, root, variablesOf, wordsOf } from './dockerfile.ts'
 
@@ -113,6 +114,41 @@ test('a signal that comes while the server starts ends it in order', async () =>
   child.kill('SIGTERM')
   expect(await once(child, 'exit')).toEqual([0, null])
   await place.remove()
+})
+
+test('a tool that forgets to wait for what fails does not end the server: it is logged', async () => {
+  const place = await temporaryDirectory()
+  const config = join(place.path, 'careless.config.mjs')
+  await writeFile(
+    config,
+    `let called = false
+    const run = async () => {
+      void Promise.reject(new Error('nobody waits for this'))
+      return 'done'
+    }
+    const schema = { json: { type: 'object' }, issues: () => [] }
+    const careless = { name: 'careless', description: 'forgets', schema, access: 'read', run }
+    const model = {
+      name: 'm',
+      async *stream() {
+        if (called) yield { type: 'text', text: 'Well.' }
+        else yield { type: 'call', callId: '1', name: 'careless', input: '{}' }
+        called = true
+      },
+    }
+    export default { model, tools: [careless], builtIns: false }\n`,
+  )
+  const server = await startServer({ HANDRAIL_DATA: place.path, HANDRAIL_CONFIG: config })
+  try {
+    const chats = chatsClient(server.url)
+    expect((await (await chats.start('c', 'go')).rest()).at(-1)!.data.status).toBe('COMPLETED')
+    await expect.poll(() => server.output()).toContain('nobody waits for this')
+    expect((await (await chats.start('c', 'again')).rest()).at(-1)!.data.status).toBe('COMPLETED')
+    expect(server.child.exitCode).toBeNull()
+  } finally {
+    await server.kill()
+    await place.remove()
+  }
 })
 
 describe('docker-compose.yml', async () => {
