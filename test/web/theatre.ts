@@ -63,7 +63,7 @@ export type Tab = Awaited<ReturnType<typeof openTab>>
 /** The page as its reader has it. Whatever the story: nothing leaves the machine, nothing breaks. */
 async function openTab(page: Page, address: string, known: boolean) {
   const surprises: string[] = []
-  let calm = true
+  let calm = known // else the browser tells of the answer that asks for a key, as soon as there is one
   const note = (what: string) => calm && surprises.push(what)
   await page.route('**/*', (route) => {
     const { hostname, protocol } = new URL(route.request().url())
@@ -73,7 +73,7 @@ async function openTab(page: Page, address: string, known: boolean) {
   })
   page.on('pageerror', (error) => note(`page error: ${error.stack}`))
   page.on('console', (line) => line.type() === 'error' && note(`console: ${line.text()}`))
-  onTestFinished(() => expect(surprises).toEqual([]))
+  onTestFinished(() => expect(surprises.join('\n')).toBe(''))
   const button = (name: string | RegExp) =>
     page.getByRole('button', { name, exact: typeof name === 'string' })
   const input = page.getByRole('textbox', { name: 'Your message', exact: true })
