@@ -34,7 +34,7 @@ CMD ["server.js"]
 # The server: what is built without --target.
 FROM node:20-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8000 HANDRAIL_DATA=/data HANDRAIL_SPOOL=/data/spool
-RUN mkdir -p /data && chown node:node /data
+RUN mkdir -p -m 700 /data && chown node:node /data
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=packages /app/node_modules ./node_modules

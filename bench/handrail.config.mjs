@@ -2,15 +2,15 @@
 // many messages itself, and two tools.
 import './meter.mjs'
 import { z } from 'zod'
-import { defineConfig, defineTool, toolLoop } from '../dist/index.js'
+import { defineConfig, defineTool, RuntimeError, toolLoop } from '../dist/index.js'
 import { answers, pause, words } from './source.mjs'
 
-const noop = (name, access) =>
+const noop = (name, access, n = z.number()) =>
   defineTool({
     name,
     access,
     description: 'Does nothing.',
-    schema: z.object({ n: z.number() }),
+    schema: z.object({ n }),
     run: async () => 'done',
   })
 
@@ -21,12 +21,13 @@ const asksForMany = (ctx) => asked(ctx).startsWith('messages ')
 export default defineConfig({
   builtIns: false,
   agents: [{ name: loop.name, run: (ctx) => (asksForMany(ctx) ? write(ctx) : loop.run(ctx)) }],
-  tools: [noop('step', 'read'), noop('ask', 'write')],
-  model: { name: 'bench', stream },
+  tools: [noop('step', 'read'), noop('ask', 'write', z.any())],
+  model: { name: 'bench', provider: 'bench', accepts: ['image/*'], stream },
 })
 
 /** `deltas <count> <burst> [<wait>]`, `pause`, `steps <count>` or `hold <count>`. */
-function stream({ messages }) {
+function stream({ messages }, _signal, use) {
+  if (use?.apiKey === 'failing') throw new RuntimeError('network')
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const [task, count, burst, wait] = messages[last].parts[0].text.split(' ')
   if (task === 'deltas') return words(Number(count), Number(burst), Number(wait ?? 0))

@@ -18,6 +18,7 @@ const topics: Record<string, () => Promise<() => Promise<void>>> = {
   workflow: async () => (await import('./workflow.ts')).workflows,
   search: async () => (await import('./search.ts')).search,
   page: async () => (await import('./page.ts')).page,
+  hostile: async () => (await import('./hostile.ts')).hostile,
 }
 
 const asked = process.argv.slice(2)

@@ -15,6 +15,8 @@ export interface Usage {
   rss: number
   heapUsed: number
   syncs: number
+  /** Milliseconds that the event loop was late since it was last asked for `lag`; with `BENCH_LAG=1`. */
+  lag?: { p50: number; p99: number; max: number }
 }
 
 /** A server in a process of its own. */
@@ -22,7 +24,9 @@ export interface Measured {
   url: string
   /** Milliseconds from spawn to listening. */
   started: number
-  usage(ask?: 'read' | 'collect' | 'release'): Promise<Usage>
+  usage(ask?: 'read' | 'collect' | 'release' | 'lag'): Promise<Usage>
+  /** False once the process has ended. */
+  running(): boolean
   stop(): Promise<void>
 }
 
@@ -61,6 +65,7 @@ async function start(file: string, env: Record<string, string>): Promise<Measure
       child.send(ask)
       return (await once(child, 'message'))[0] as Usage
     },
+    running: () => child.exitCode === null && child.signalCode === null,
     async stop() {
       child.kill('SIGTERM')
       await exited

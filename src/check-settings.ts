@@ -1,6 +1,6 @@
 import { remoteFrom } from './agents/remote/settings.ts'
 import type { Agent } from './core/agent.ts'
-import { isZod, type JsonInput, type Tool } from './core/tool.ts'
+import { isZod, type JsonInput, type Tool, unfitField } from './core/tool.ts'
 import { ConfigError } from './lib/config-error.ts'
 import { settingFields } from './setting-fields.ts'
 import { type AgentSettings, type Settings, toolsFrom } from './settings.ts'
@@ -40,8 +40,15 @@ const setupOf = (one: Agent | AgentSettings): AgentSettings =>
 
 function checkTools(tools: readonly Tool[], named: string): void {
   for (const { name, schema } of tools) {
-    if (isZod(schema) || typeof (schema as JsonInput | undefined)?.issues === 'function') continue
-    throw new ConfigError(`${named}: the schema of ${name} is not of zod 4. Make it with zod 4.`)
+    if (!isZod(schema)) {
+      if (typeof (schema as JsonInput | undefined)?.issues === 'function') continue
+      throw new ConfigError(`${named}: the schema of ${name} is not of zod 4. Make it with zod 4.`)
+    }
+    const field = unfitField(schema)
+    if (field !== undefined)
+      throw new ConfigError(
+        `${named}: no JSON value fits ${field || 'the input'} of ${name}. Use z.coerce, or transform a type that JSON has.`,
+      )
   }
   refuseTwice(tools, (name) => `${named}: two are called ${name}. Give each a name of its own.`)
 }

@@ -19,6 +19,7 @@ import { systemClock } from './lib/clock.ts'
 import { crashAt } from './lib/crash.ts'
 import { refuseNoDirectory } from './lib/directory.ts'
 import { newId } from './lib/ids.ts'
+import { isOpenToOthers, makePrivate } from './lib/private.ts'
 import { fileSpool } from './lib/spool.ts'
 import { type Listener, listen } from './listen.ts'
 import { modelFor } from './models/choose.ts'
@@ -26,8 +27,9 @@ import type { Around } from './models/maker.ts'
 import { openAudit } from './open-audit.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
-import { createServer } from './server.ts'
+import { createServer, localUser } from './server.ts'
 import { type AgentSettings, policyOf, type Settings, toolsFrom } from './settings.ts'
+import { settleSharedFiles } from './tools/files/workspace.ts'
 import { builtInTools } from './tools/index.ts'
 import { type Mcp, openMcp } from './tools/mcp/mcp.ts'
 import { version } from './version.ts'
@@ -44,6 +46,7 @@ import { grantRoutes } from './wires/ops/grants.ts'
 import { journalRoute } from './wires/ops/journal.ts'
 import { metricsRoute } from './wires/ops/metrics.ts'
 import { opsWire } from './wires/ops/wire.ts'
+import { requirePublicKey } from './wires/public-key.ts'
 import { Heartbeats } from './wires/sse.ts'
 import { workflowWire } from './wires/workflow/wire.ts'
 
@@ -70,6 +73,13 @@ export async function compose(
   refuseNoDirectory(config.spool, 'HANDRAIL_SPOOL')
   const store = await openStore(config, { clock: ownClock, log, crash })
   if (store.time) await clock.follow(store.time, log, closing.signal)
+  if (settings.builtIns !== false) await settleFiles(config, log)
+  for (const directory of [config.data, config.spool])
+    if (await isOpenToOthers(directory))
+      log.warn(
+        { directory },
+        'other users of this machine have rights on this directory: set its mode to 700',
+      )
   const { keys: audit, notice } = await openAudit(config, log)
   // Of this process alone: whoever comes after it must not be taken for it.
   const serverId = newId('server')
@@ -99,6 +109,7 @@ export async function compose(
     crash,
     spool: fileSpool(config.spool),
     maxLegs: config.maxLegs,
+    warmBytes: config.cacheBytes,
     viewTtl: sessionTtl,
     leaseTtl: config.leaseTtl,
     governor: config.governor,
@@ -106,22 +117,28 @@ export async function compose(
     ...(config.userLimit !== undefined && { userLimit: config.userLimit }),
     ...(audit && { audit }),
     plainIds: config.apiKeys.size === 0,
+    keepHeaders: keptHeadersOf(settings),
     calls,
     ...hooksOf(config, clock),
   })
-  for (const told of runtime.softLimits()) log.warn(told, 'this limit cannot be hard')
+  for (const told of runtime.softLimits())
+    log.warn(told, 'budget limit is best-effort for these agents')
   store.onDescribe?.((threadId, runIds) => readable(runtime, threadId, runIds))
 
   const heartbeats = new Heartbeats(config.heartbeat)
   const basePaths = [...new Set([config.basePath, '/api/copilotkit'])]
   const agui = { runtime, heartbeats, basePaths, whenBusy: config.aguiBusy, version: version() }
+  const { publicKey, ...graphql } = config.graphql
   const routes: Route[] = [
     ...chatsWire(runtime, heartbeats),
     ...approvalsWire(runtime, heartbeats),
-    ...aguiWire({ ...agui, bodyLimit: config.bodyLimit }),
+    ...requirePublicKey(aguiWire({ ...agui, bodyLimit: config.bodyLimit }), publicKey),
     ...workflowWire({ runtime, heartbeats, basePaths, version: version(), sessionTtl, log }),
     ...governorRoutes(runtime),
-    ...graphqlWire({ runtime, heartbeats, basePaths, log, ...config.graphql }),
+    ...requirePublicKey(
+      graphqlWire({ runtime, heartbeats, basePaths, log, ...graphql }),
+      publicKey,
+    ),
   ]
   routes.push(...grantRoutes(runtime))
   routes.push(auditRoute(runtime))
@@ -168,6 +185,28 @@ export async function compose(
   }
 }
 
+/** Directory with one workspace for each tenant and user. */
+const filesOf = (data: string) => join(data, 'files')
+
+/** Gives the files of the former shared workspace to the only user of a server without keys. */
+async function settleFiles({ data, apiKeys }: Config, log: Log): Promise<void> {
+  const directory = filesOf(data)
+  try {
+    await makePrivate(directory)
+    const owner = apiKeys.size === 0 ? localUser : undefined
+    const { moved, left } = await settleSharedFiles(directory, owner)
+    if (moved.length > 0)
+      log.info({ directory, moved }, 'files of the shared workspace moved to the local user')
+    if (left.length > 0)
+      log.warn(
+        { directory, left },
+        'files of the former shared workspace were not moved: no tool reaches them, move them by hand',
+      )
+  } catch (error) {
+    log.error({ directory, error }, 'files of the shared workspace could not be moved')
+  }
+}
+
 function hooksOf({ webhook: options }: Config, { now }: Clock) {
   if (!options) return {}
   const { about, again } = options
@@ -194,12 +233,12 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later
   const model = modelFor(settings.model ?? config.model ?? 'demo', around)
   const standIn = settings.fallback ?? config.fallbackModel
   const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }
-  const builtIns = settings.builtIns === false ? [] : builtInTools({ root: join(data, 'files') })
+  const builtIns = settings.builtIns === false ? [] : builtInTools({ root: filesOf(data) })
   const tools = lastOfEach([...builtIns, ...toolsFrom(settings.tools ?? [], settings.actions)])
   const policy = policyOf(settings)
   const description = 'Answers, and uses tools with your approval'
   const own = settings.agents ?? [
-    toolLoop({ name: 'assistant', description }),
+    toolLoop({ name: 'assistant', description, suggestions: suggestionsFor(builtIns) }),
     ...accountAgents(config, settings, clock.now),
   ]
   const modelOf = ({ model: named, apiKey }: AgentSettings) =>
@@ -218,7 +257,7 @@ function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later
       ...(less !== undefined && { cheaper: modelFor(less, around) }),
       ...(entry.governor && { governor: entry.governor }),
       policy: 'agent' in one ? policyOf(settings, entry) : policy,
-      ...pick(entry, ['description', 'version', 'allowedTools']),
+      ...pick(entry, ['description', 'suggestions', 'version', 'allowedTools']),
       ...(i === 0 && { aliases: ['default'] }),
       tools: given ? joined(given, fromMcp) : joined(tools, later.remoteTools, fromMcp),
     }
@@ -269,6 +308,12 @@ function withKey(around: Around, apiKey: string | undefined): Around {
   return { ...around, access }
 }
 
+/** Headers that the operator names: those to keep, and those that remote agents are sent. */
+const keptHeadersOf = ({ keepHeaders = [], remote = [] }: Settings) => [
+  ...keepHeaders,
+  ...remote.flatMap(({ forward }) => forward?.headers ?? []),
+]
+
 const secondsOf = (seconds: number | undefined) =>
   seconds === undefined ? undefined : seconds * 1_000
 
@@ -281,4 +326,16 @@ function pick<T extends object, K extends keyof T>(
 ): Partial<Pick<T, K>> {
   const given = keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]])
   return Object.fromEntries(given) as Partial<Pick<T, K>>
+}
+
+/** First messages for the built-in agent, of which each works with the tools that the server has. */
+function suggestionsFor(tools: readonly Tool[]): string[] {
+  const byTool = {
+    weather: "What's the weather in Barcelona?",
+    write_file: 'Write a file named notes.txt with the text hello',
+    run_code: 'Run this code: 6 * 7',
+  }
+  const has = (name: string) => tools.some((tool) => tool.name === name)
+  const possible = Object.entries(byTool).filter(([name]) => has(name))
+  return ['What can you do?', ...possible.map(([, message]) => message)]
 }

@@ -50,6 +50,9 @@ describe('configuration', () => {
     ['HANDRAIL_BASE_PATH', '/chats'],
     ['HANDRAIL_BASE_PATH', '/threads/copilotkit'],
     ['HANDRAIL_CORS_ORIGINS', 'foo'],
+    ['HANDRAIL_CORS_ORIGINS', 'https://*'],
+    ['HANDRAIL_CORS_ORIGINS', 'https://*.example.org'],
+    ['HANDRAIL_CORS_ORIGINS', 'chrome-extension://*'],
     ['HANDRAIL_CORS_ORIGINS', 'https://a.example/'],
     ['HANDRAIL_CORS_ORIGINS', 'https://a.example:443'],
   ])('%s=%s is one sentence that names it', (name, value) => {
@@ -86,11 +89,23 @@ describe('configuration', () => {
   test('takes numbers and origins as they are meant', () => {
     const origins = 'https://a.example, http://b.example:81 capacitor://localhost *'
     const read = readConfig({
+      HANDRAIL_API_KEYS: 'a-key-of-16-chars=ann',
       ...{ PORT: ' 80 ', HANDRAIL_MONEY_LIMIT: '.5', HANDRAIL_CORS_ORIGINS: origins },
     })
     expect(read).toMatchObject({ port: 80, governor: { moneyLimit: 0.5 } })
     expect([...read.origins]).toEqual(origins.split(/[ ,]+/))
   })
+
+  test.each(['*', ' * ', 'null', 'https://a.example, *', '*,http://a.example'])(
+    'HANDRAIL_CORS_ORIGINS=%s without API keys stops the start',
+    (origins) => {
+      const read = () => readConfig({ HANDRAIL_CORS_ORIGINS: origins })
+      expect(read).toThrow(ConfigError)
+      expect(read).toThrow(
+        /^HANDRAIL_CORS_ORIGINS=\S+ would let every web page .*HANDRAIL_API_KEYS/,
+      )
+    },
+  )
 
   test('names the setting that is nearest to one that is none', () => {
     const told = strangeNames(

@@ -16,6 +16,7 @@ import {
   whole,
 } from './env-fields.ts'
 import { ConfigError } from './lib/config-error.ts'
+import { heapShare } from './lib/heap.ts'
 import type { Access } from './models/maker.ts'
 import type { ZohoAccess } from './tools/zoho/client.ts'
 import { keyFrom } from './webhooks/signature.ts'
@@ -38,6 +39,8 @@ export interface Config {
   apiKeys: ReadonlyMap<string, Omit<Caller, 'wire'>>
   bodyLimit: number
   maxLegs: number
+  /** Bytes of threads that stay in memory between requests. */
+  cacheBytes: number
   /** Legs at once, of all servers together and of one tenant. */
   legLimits: { total?: number; perTenant?: number }
   leaseTtl: number
@@ -53,6 +56,7 @@ export interface Config {
   openaiApi: 'chat' | 'responses'
   /** Clients may bring the key for the model of their runs. */
   clientKeys: boolean
+  /** Origins of pages that may call us, besides those of this machine; `*` for all, `none` for no others of this machine. */
   origins: ReadonlySet<string>
   basePath: string
   aguiBusy: 'reject' | 'queue'
@@ -105,6 +109,7 @@ const schema = z.object({
   HANDRAIL_API_KEYS: z.string().default(''),
   HANDRAIL_MAX_BODY: whole(4 * 1024 * 1024, 1, 'bytes'),
   HANDRAIL_MAX_LEGS: whole(256, 1),
+  HANDRAIL_CACHE_BYTES: whole(heapShare(1 / 8), 1, 'bytes'),
   HANDRAIL_TOTAL_LEGS: limit,
   HANDRAIL_TENANT_LEGS: limit,
   HANDRAIL_LEASE_MS: whole(15_000, 100, 'milliseconds'),
@@ -189,6 +194,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     apiKeys,
     bodyLimit: read.HANDRAIL_MAX_BODY,
     maxLegs: read.HANDRAIL_MAX_LEGS,
+    cacheBytes: read.HANDRAIL_CACHE_BYTES,
     legLimits: {
       ...(read.HANDRAIL_TOTAL_LEGS !== undefined && { total: read.HANDRAIL_TOTAL_LEGS }),
       ...(read.HANDRAIL_TENANT_LEGS !== undefined && { perTenant: read.HANDRAIL_TENANT_LEGS }),
@@ -203,7 +209,7 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     access: accessOf(read),
     openaiApi: read.HANDRAIL_OPENAI_API,
     clientKeys: read.HANDRAIL_CLIENT_KEYS === 'on',
-    origins: new Set(read.HANDRAIL_CORS_ORIGINS),
+    origins: originsOf(read, apiKeys.size > 0),
     basePath: read.HANDRAIL_BASE_PATH,
     aguiBusy: read.HANDRAIL_AGUI_BUSY,
     graphql: {
@@ -228,6 +234,19 @@ export function readConfig(env: Record<string, string | undefined>): Readonly<Co
     audit: { on: read.HANDRAIL_AUDIT === 'on', secrets: read.HANDRAIL_AUDIT_KEY ?? [] },
     crash: read.HANDRAIL_CRASH,
   })
+}
+
+/** Pages that may call us, with the one of our own address behind a proxy. */
+function originsOf(read: z.infer<typeof schema>, keyed: boolean): Config['origins'] {
+  const listed = read.HANDRAIL_CORS_ORIGINS
+  const open = listed.find((one) => one === '*' || one === 'null')
+  if (open !== undefined && !keyed)
+    throw new ConfigError(
+      `HANDRAIL_CORS_ORIGINS=${open} would let every web page use this server: set HANDRAIL_API_KEYS, or list the origins of your pages, such as https://app.example.org.`,
+    )
+  const own =
+    read.HANDRAIL_PUBLIC_URL === undefined ? [] : [new URL(read.HANDRAIL_PUBLIC_URL).origin]
+  return new Set([...listed, ...own])
 }
 
 function webhookOf(read: z.infer<typeof schema>): Config['webhook'] {

@@ -63,12 +63,13 @@ export const origins = z
     if (strange !== undefined)
       context.addIssue({
         code: 'custom',
-        message: `${strange} is no origin as browsers send it. Write https://app.example.org, with nothing behind it, or *.`,
+        message: `${strange} is no origin as browsers send it. Write https://app.example.org, with nothing behind it, or *, or none.`,
       })
   })
 
 function isOrigin(text: string): boolean {
-  if (text === '*' || text === 'null') return true
+  if (text === '*' || text === 'null' || text === 'none') return true
+  if (text.includes('*')) return false // no browser sends it: origins are compared as a whole
   // Of apps and extensions, whose schemes have no origin in the URL standard.
   if (!/^https?:/i.test(text)) return /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+$/.test(text)
   return URL.canParse(text) && new URL(text).origin === text

@@ -35,7 +35,7 @@ export type {
 } from './core/agent.ts'
 export type { AgentEntry, AgentGovernor, StartingBudget } from './core/agent-setups.ts'
 export type { Answer, Ask, Known, RunOptions } from './core/entries.ts'
-export { type ErrorCode, errors, RuntimeError } from './core/errors.ts'
+export { AgentError, type ErrorCode, errors, RuntimeError } from './core/errors.ts'
 export type { CallPart, Message, Part } from './core/messages.ts'
 export type { Model, ModelEvent, ModelRequest, ToolSpec } from './core/model.ts'
 export { defaultPolicy, type PolicyRule } from './core/policy.ts'
@@ -50,11 +50,14 @@ export {
 export type { Bus, Cache, Queue, Slots, Store } from './core/store.ts'
 export {
   defineTool,
+  EffectDidNotHappen,
   type JsonInput,
   OutcomeUnknown,
+  PreconditionChanged,
   type Preview,
   type Risk,
   type Tool,
+  type ToolContext,
   type ToolUse,
 } from './core/tool.ts'
 export type { Guardrails } from './guardrails/guardrails.ts'

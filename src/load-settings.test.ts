@@ -27,6 +27,21 @@ test('a tool whose schema is not of our zod is refused at the start, by name', a
   await expect(loadSettings(file)).rejects.toThrow('tools: the schema of odd is not of zod 4')
 })
 
+test('a tool with a field that no JSON value fits is refused at the start, by name', async () => {
+  const fileOf = (schema: string) =>
+    fileWith(`
+      import { z } from '${import.meta.resolve('zod')}'
+      const schema = ${schema}
+      export default { tools: [{ name: 'odd', description: '', schema, run: () => '' }] }
+    `)
+  for (const type of ['z.date()', 'z.bigint()', 'z.set(z.string())', 'z.date().optional()']) {
+    const loading = loadSettings(await fileOf(`z.object({ a: z.object({ day: ${type} }) })`))
+    await expect(loading).rejects.toThrow('tools: no JSON value fits a.day of odd')
+  }
+  const fitting = 'z.preprocess((text) => new Date(text), z.date())'
+  await loadSettings(await fileOf(`z.object({ a: z.coerce.date(), b: ${fitting} })`))
+})
+
 test('a file without settings, and a file that is not there, are told apart', async () => {
   await expect(loadSettings(await fileWith('export default 1'))).rejects.toThrow('default export')
   await expect(loadSettings('nowhere.mjs')).rejects.toThrow('there is no file nowhere.mjs')

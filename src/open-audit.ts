@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { type AuditKeys, auditKeys } from './core/audit.ts'
 import type { Log } from './core/worker.ts'
 import { ConfigError } from './lib/config-error.ts'
+import { privateFile } from './lib/private.ts'
 
 type Around = Pick<Config, 'audit' | 'database' | 'data'>
 
@@ -66,7 +67,7 @@ async function readKey(path: string): Promise<string | undefined> {
 async function writeKey(path: string, key: string): Promise<void> {
   const temporary = `${path}.tmp`
   await rm(temporary, { force: true })
-  const file = await open(temporary, 'wx', 0o600)
+  const file = await open(temporary, 'wx', privateFile)
   try {
     await file.writeFile(`${key}\n`)
     await file.sync()

@@ -4,7 +4,10 @@ import { isLoopback } from './config.ts'
 import { RuntimeError, toRuntimeError } from './core/errors.ts'
 import type { Caller } from './core/runtime.ts'
 import type { Log } from './core/worker.ts'
-import { errorResponse, type Route, readCall, readJson } from './wires/http.ts'
+import { systemClock } from './lib/clock.ts'
+import { isAllowedOrigin, refuseForeignPage } from './origins.ts'
+import { errorResponse, type Route, readCall, readJson, withSafeHeaders } from './wires/http.ts'
+import { Pacing } from './wires/pacing.ts'
 
 export interface ServerOptions {
   routes: readonly Route[]
@@ -12,7 +15,7 @@ export interface ServerOptions {
   open: readonly Route[]
   apiKeys: ReadonlyMap<string, Omit<Caller, 'wire'>>
   bodyLimit: number
-  /** Origins of pages that may call us, besides those of this machine; `*` for all. */
+  /** Origins of pages that may call us, besides those of this machine; `*` for all, `none` for no others of this machine. */
   origins: ReadonlySet<string>
   log: Log
 }
@@ -24,6 +27,7 @@ export function createServer(options: ServerOptions): {
   const app = new Hono()
   const who = identify(options.apiKeys)
   const methods = new Map<string, string[]>()
+  const pacing = new Pacing(systemClock)
   const routes: Mounted[] = [
     ...options.open.map((one) => ({ one, guard: false })),
     ...options.routes.map((one) => ({ one, guard: true })),
@@ -48,12 +52,19 @@ export function createServer(options: ServerOptions): {
       let { one, guard } = pick()
       try {
         const caller = guard ? who(request) : nobody
+        one.admit?.(request)
         const params = c.req.param()
         refuseHalfDecoded(params, request)
         const shared = list.length > 1
-        const read = shared ? { body: await readJson(request, options.bodyLimit) } : undefined
+        const key = JSON.stringify([caller.tenant, caller.user])
+        if (guard) pacing.seen(key)
+        const limits = {
+          bytes: options.bodyLimit,
+          pace: pacing.body(key, request.signal),
+        }
+        const read = shared ? { body: await readJson(request, limits) } : undefined
         if (read) ({ one } = pick(read.body))
-        const call = await readCall(one, request, params, options.bodyLimit, read)
+        const call = await readCall(one, request, params, limits, read)
         const by = { ...caller, wire: one.wire ?? 'http' }
         const response = await one.handle({ ...call, caller: by, request })
         // Nobody would read it, nor tell it that.
@@ -82,15 +93,16 @@ export function createServer(options: ServerOptions): {
     fetch: async (request) => {
       try {
         if (options.apiKeys.size === 0) loopbackOnly(request)
+        refuseForeignPage(request, options.origins)
         const allowed = cors(request, options.origins)
         // With an origin it is a browser that asks first; without, an address is asked what it takes.
         if (request.method === 'OPTIONS' && request.headers.has('origin'))
-          return new Response(null, { status: 204, headers: allowed })
-        const response = await app.fetch(request)
+          return withSafeHeaders(new Response(null, { status: 204, headers: allowed }))
+        const response = withSafeHeaders(await app.fetch(request))
         for (const [name, value] of Object.entries(allowed)) response.headers.set(name, value)
         return response
       } catch (error) {
-        return errorResponse(toRuntimeError(error))
+        return withSafeHeaders(errorResponse(toRuntimeError(error)))
       }
     },
   }
@@ -116,8 +128,7 @@ function byAddress(routes: readonly Mounted[]): Mounted[][] {
 function cors(request: Request, origins: ReadonlySet<string>): Record<string, string> {
   const origin = request.headers.get('origin')
   if (origin === null) return {}
-  const known = origins.has('*') || origins.has(origin) || isLocalOrigin(origin)
-  if (!known) return { vary: 'Origin' }
+  if (!isAllowedOrigin(origin, origins)) return { vary: 'Origin' }
   const allowed: Record<string, string> = {
     'access-control-allow-origin': origin,
     'access-control-allow-credentials': 'true',
@@ -133,12 +144,6 @@ function cors(request: Request, origins: ReadonlySet<string>): Record<string, st
     ...(headers && { 'access-control-allow-headers': headers }),
     'access-control-max-age': '600',
   }
-}
-
-function isLocalOrigin(origin: string): boolean {
-  if (!URL.canParse(origin)) return false
-  const { hostname, protocol } = new URL(origin)
-  return /^https?:$/.test(protocol) && isLoopback(hostname.replace(/^\[(.*)\]$/, '$1'))
 }
 
 const nobody: Caller = { tenant: '', user: '', roles: [], wire: 'http' }
@@ -160,9 +165,12 @@ function loopbackOnly(request: Request): void {
   if (!isLoopback(name) && !name.endsWith('.localhost')) throw new RuntimeError('host_not_allowed')
 }
 
+/** The caller of every request to a server without keys. */
+export const localUser = { tenant: 'default', user: 'local' } as const
+
 function identify(apiKeys: ServerOptions['apiKeys']): (request: Request) => Caller {
   if (apiKeys.size === 0) {
-    return () => ({ tenant: 'default', user: 'local', roles: ['user', 'operator'], wire: '' })
+    return () => ({ ...localUser, roles: ['user', 'operator'], wire: '' })
   }
   const digest = (text: string) => createHash('sha256').update(text).digest()
   const known = [...apiKeys].map(([key, caller]) => ({ digest: digest(key), caller }))

@@ -60,6 +60,7 @@ const tools = field('a list of tools, or tools by their names', (given) => {
 const setup = fields<AgentSettings>({
   agent: anything, // looked at beside those that come without a setup
   description: text,
+  suggestions: names,
   version: text,
   model,
   apiKey: text,
@@ -173,4 +174,5 @@ export const settingFields = fields<Settings>({
   ),
   windows: byName(whole(1)),
   maxOutput: byName(whole(1)),
+  keepHeaders: names,
 })

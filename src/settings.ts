@@ -52,6 +52,8 @@ export interface Settings {
   prices?: Prices
   /** Tokens that a model takes, by its name, where we do not know or know better. */
   windows?: Readonly<Record<string, number>>
+  /** Names of `x-` headers that are written to the journal, so that a run has them after a restart too. */
+  keepHeaders?: readonly string[]
   /** Tokens that a model may write in one answer, by its name: limits in tokens and money need it. */
   maxOutput?: Readonly<Record<string, number>>
 }
@@ -68,6 +70,8 @@ export interface AgentSettings extends AgentPermissions {
   agent: Agent
   /** In place of the agent's own. */
   description?: string
+  /** First messages that a page offers, in place of the agent's own. */
+  suggestions?: readonly string[]
   /** Default 1.0. */
   version?: string
   model?: ModelChoice

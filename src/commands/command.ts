@@ -39,6 +39,29 @@ export async function withOldStore<T>(
   return await withStore(config, use)
 }
 
+/** The same for commands that erase: the view that servers keep of an erased thread leaves Redis too. */
+export async function withErasableStore<T>(
+  config: Config,
+  use: (store: Whole) => Promise<T>,
+): Promise<T> {
+  const { redis: url } = config
+  if (url === undefined) return await withOldStore(config, use)
+  const { redisCache } = await import('../cache/redis/cache.ts')
+  const cache = await redisCache({ url, log })
+  const erasing = (store: Whole): Whole => ({
+    ...store,
+    async erase(threadId, ...rest) {
+      await store.erase(threadId, ...rest)
+      await cache.delete(threadId)
+    },
+  })
+  try {
+    return await withOldStore(config, (store) => use(erasing(store)))
+  } finally {
+    await cache.close()
+  }
+}
+
 /** The directory that a command names, which is not its store. */
 export function directoryOf({ config, args }: Command): string {
   const [given, ...rest] = args

@@ -292,9 +292,16 @@ describe.each(['postgres', 'files'])('prune on %s', (kind) => {
 test('migrate says what it did', async () => {
   const { run, open } = place()
   const first = await run(migrateDatabase)
-  const names = ['001-journal', '002-inbox', '003-residues', '004-said', '005-settled']
+  const names = [
+    '001-journal',
+    '002-inbox',
+    '003-residues',
+    '004-said',
+    '005-settled',
+    '006-edited',
+  ]
   const applied = names.map((name) => `applied ${name}`)
-  expect(first.said).toEqual([...applied, expect.stringMatching(/is at version 5\.$/)])
+  expect(first.said).toEqual([...applied, expect.stringMatching(/is at version 6\.$/)])
   expect((await run(migrateDatabase)).said).toHaveLength(1)
   const store = await open()
   await store.append('t', [creation('t'), saying('t', 'some words')], {})

@@ -2,7 +2,7 @@ import { ConfigError } from '../config.ts'
 import { eraseThread } from '../core/audit-residue.ts'
 import { isRuntimeError } from '../core/errors.ts'
 import { auditIfAny } from '../open-audit.ts'
-import { type Command, counted, withOldStore, words } from './command.ts'
+import { type Command, counted, withErasableStore, words } from './command.ts'
 import { eachOf } from './transfer.ts'
 
 /**
@@ -15,7 +15,7 @@ export async function eraseOwner(command: Command): Promise<number> {
   if (owner === undefined) throw new ConfigError('Say whose threads: --owner U [--tenant T].')
   const audit = await auditIfAny(command.config)
   let erased = 0
-  await withOldStore(command.config, (store) =>
+  await withErasableStore(command.config, (store) =>
     eachOf(store.everyThread(), async (row) => {
       if (row.owner !== owner || row.tenant !== tenant) return
       try {

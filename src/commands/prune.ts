@@ -5,7 +5,7 @@ import { eraseThread } from '../core/audit-residue.ts'
 import { isRuntimeError } from '../core/errors.ts'
 import type { ThreadRow } from '../core/store.ts'
 import { auditIfAny } from '../open-audit.ts'
-import { ageOf, type Command, counted, withOldStore } from './command.ts'
+import { ageOf, type Command, counted, withErasableStore } from './command.ts'
 import { eachOf, type Whole } from './transfer.ts'
 
 /**
@@ -20,7 +20,7 @@ export async function prune({ config, args, say, progress }: Command): Promise<n
   let found = 0
   let removed = 0
   const audit = await auditIfAny(config)
-  await withOldStore(config, (store) =>
+  await withErasableStore(config, (store) =>
     eachOf(store.everyThread(), async (row) => {
       if (!isOld(row)) return
       found++

@@ -17,6 +17,8 @@ export interface AgentEntry {
   agent: Agent
   /** In place of the agent's own. */
   description?: string
+  /** In place of the agent's own. */
+  suggestions?: readonly string[]
   version?: string
   /** The only tools that it is offered, by their names. Default: all that it has. */
   allowedTools?: readonly string[]

@@ -14,6 +14,8 @@ import type { Tool } from './tool.ts'
 export interface Agent {
   readonly name: string
   readonly description?: string
+  /** First messages that a page offers to users who start a chat with it. */
+  readonly suggestions?: readonly string[]
   /** Running it again after it has thrown is worth trying: it is, in a new leg, after a while. */
   readonly supportsRetry?: boolean
   /** How it is run again, where that is not as for all. */
@@ -49,6 +51,8 @@ export interface Piece {
   messageId?: string
   /** The tool of an `input` or `output`. */
   name?: string
+  /** The part of the run that writes it, see `Task`. Set by the runtime. */
+  path?: string
   text: string
 }
 
@@ -61,6 +65,11 @@ export interface AgentContext {
   readonly newId: (prefix: string) => string
   /** The branch up to now, this run's own messages included. */
   messages(): readonly Message[]
+  /**
+   * The messages with the data of large images and documents, which `messages` leaves in the journal
+   * (`stored`). `model` does this by itself.
+   */
+  whole(messages: readonly Message[]): Promise<readonly Message[]>
   /** What the agent left with its last `state` event, on this thread. */
   state(): unknown
   /** The client's copy of the state, if one came with a request for this run; `id` tells which. */
@@ -94,6 +103,11 @@ export interface AgentContext {
   /** A question that was asked under this key, who answered it, and when. */
   asked(key: string): AskRecord | undefined
   readonly clock: Clock
+  /**
+   * Resolves when the agent may start something with effects that does not go through the ledger: this server
+   * surely has the thread. Rejects when it has lost it. Await it immediately before each start and each retry.
+   */
+  hold(): Promise<void>
   /** Tells the operator, in the log, of a failure that the run gets over, with what is behind it. */
   report(error: unknown, about: object, message: string): void
   /**

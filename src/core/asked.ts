@@ -17,6 +17,13 @@ export const askUnder = (
 ): AskRecord | undefined =>
   asksOf(leg).find(({ ask }) => ask.key === key && ask.path === part?.path)
 
+/** The newest approval ask of a call: it may have been asked again, see `precondition.ts`. */
+export const approvalOf = (
+  { leg, part }: Pick<Bench, 'leg' | 'part'>,
+  callId: string,
+): AskRecord | undefined =>
+  asksOf(leg).findLast(({ ask }) => ask.key === `call:${callId}` && ask.path === part?.path)
+
 /** Nobody decided it: it ended with the run that failed, and somebody wants that run again. */
 const isVoid = ({ answer, seq }: AskRecord, { retriedSeq }: Run): boolean =>
   answer?.state === 'cancelled' && seq < retriedSeq

@@ -1,20 +1,24 @@
-import { z } from 'zod'
 import { digestOf } from '../lib/canonical.ts'
 import type { NewId } from '../lib/ids.ts'
+import { compileSchema, type SchemaCheck } from '../lib/json-schema.ts'
 import { mayDecide, type Person } from './audience.ts'
 import { pendingAsks } from './branch.ts'
 import { type BudgetOption, budgetFrom, isStopped } from './budget-answers.ts'
 import { cancelDrafts } from './cancel.ts'
+import { cardOf } from './card.ts'
 import { asFolded } from './ending.ts'
 import { type Actor, type Answer, type Ask, type Body, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { grantDrafts, type Remember, samePeople, scopeOf } from './grants.ts'
+import { keyUnused, usedKey } from './keys.ts'
+import { ownerOf } from './leg.ts'
 import { refuseOdd } from './odd-answers.ts'
 import { callDigest, type Verdict } from './policy.ts'
+import { cardOfEdit } from './showing.ts'
 import type { AskRecord, Run, ThreadState } from './state.ts'
 import type { Expectation } from './store.ts'
 import { decide, type Thread } from './thread.ts'
-import { type InputIssue, issuesOf, readInput, type Tool } from './tool.ts'
+import { type InputIssue, type ParsedInput, readInput, type Tool } from './tool.ts'
 
 /** What a person said, before it is checked against the ask. */
 export interface Decision {
@@ -56,7 +60,7 @@ export interface Decider {
 export interface AskersTools {
   agent: string
   tools: ReadonlyMap<string, Tool>
-  judge: (tool: Tool, input: unknown) => Verdict
+  judge: (tool: Tool, read: ParsedInput) => Verdict
 }
 
 /** What the wire calls the parts of a decision, for errors that name them. */
@@ -93,8 +97,7 @@ export async function answer(
   await expire(thread, now, newId)
   return await decide(thread, () => {
     const { state } = thread
-    const used = key && state.keys.get(key.key)
-    if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
+    usedKey(state, key)
     const open = given.flatMap(({ askId, ...rest }) => {
       const record = state.asks.get(askId)
       if (!record) throw new RuntimeError('ask_not_found')
@@ -116,9 +119,8 @@ export async function answer(
     if (key) drafts.push(draft('key.used', { ...key, ref: `ask:${[...settled].join()}` }))
     const then = stop
       ? cancelDrafts(state, run, newId, 'Stopped by the decision.', ...settled)
-      : goOn(state, run, newId, settled, request)
-    const keyUnused: Expectation[] = key ? [{ fact: `key:${key.key}`, is: null }] : []
-    const expect = [...relied(state, run), ...keyUnused]
+      : queueNextLeg(state, run, newId, settled, request)
+    const expect = [...relied(state, run), ...keyUnused(key)]
     return { drafts: [...drafts, ...then], writing: { guard: { expect }, actor }, result: settled }
   })
 }
@@ -179,7 +181,7 @@ export async function expire(thread: Thread, now: number, newId: NewId): Promise
     const stop = late.some(({ ask }) => ask.atTimeout === 'stop')
     const then = stop
       ? cancelDrafts(state, run, newId, 'Nobody answered in time.', ...settled)
-      : goOn(state, run, newId, settled)
+      : queueNextLeg(state, run, newId, settled)
     const actor: Actor = { type: 'system', id: 'timer' }
     const writing = { guard: { expect: relied(state, run) }, actor }
     return { drafts: [...drafts, ...then], writing, result: undefined }
@@ -194,7 +196,7 @@ export const relied = (state: ThreadState, run: Run): Expectation[] => [
 ]
 
 /** The next leg is queued by the transition that settles the last ask while no leg is at work. */
-function goOn(
+export function queueNextLeg(
   state: ThreadState,
   run: Run,
   newId: NewId,
@@ -251,40 +253,48 @@ function edited(
   ask: Ask,
   answer: Answer,
   given: unknown,
-  { toolsOf }: Decider,
+  { toolsOf, thread }: Decider,
   field: string,
 ): Answer {
-  const { tools, judge } = toolsOf(ask)
+  const { tools, judge, agent } = toolsOf(ask)
   const refuse = (why: string) => new RuntimeError('invalid_request', `${field}: ${why}`, { field })
   if (ask.tool === undefined) {
     if (!ask.editable) throw refuse('this is approved as it is, or not at all.')
     checkAgainst(ask.schema, given, field)
-    return { ...answer, input: given }
+    const { title, card: asked } = ask
+    const about = { title, input: given, risk: asked?.risk, ...(asked?.agent && { agent }) }
+    return { ...answer, input: given, card: cardOf(about) }
   }
   const tool = tools.get(ask.tool)
   if (!tool) throw refuse('this tool is gone; its input cannot be edited.')
-  if (callDigest(tool, ask.input) !== ask.digest)
+  if (callDigest(tool, ask.input, ask) !== ask.digest)
     throw refuse('the tool changed after this was asked; its input cannot be edited.')
   const read = readInput(tool, given)
   if ('issues' in read) throw unfit(field, read.issues[0]!)
-  const { decision, rule, audience } = judge(tool, read.input)
+  const { decision, rule, audience } = judge(tool, read)
   if (decision === 'deny') throw refuse(`the policy does not allow this (${rule}).`)
   if (decision === 'ask' && !samePeople(audience, ask.audience))
     throw refuse(`this is for others to decide (${rule}).`)
-  return { ...answer, input: read.input, digest: callDigest(tool, read.input) }
+  const { shown: input, raw = false } = read
+  const digest = callDigest(tool, input, { raw, precondition: ask.precondition })
+  const card = cardOfEdit({ tool, input: read.input, shown: input, agent }, ownerOf({ thread }))
+  return { ...answer, input, raw, digest, card }
 }
 
-/** An answer must be what was asked for; a schema that we cannot read asks for nothing. */
+/**
+ * An answer must fit the schema of its ask. The schema may come from an MCP server or a remote agent, so it
+ * is checked in linear time. A schema or a pattern that cannot be read or is too large is not checked.
+ */
 function checkAgainst(schema: unknown, value: unknown, named: string): void {
   if (typeof schema !== 'object' || schema === null) return
-  let reader: z.ZodType
+  let check: SchemaCheck
   try {
-    reader = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
+    check = compileSchema(schema, { unsupportedPatterns: 'skip' })
   } catch {
     return
   }
-  const parsed = reader.safeParse(value)
-  if (!parsed.success) throw unfit(named, issuesOf(parsed.error)[0]!)
+  const [issue] = check(value)
+  if (issue) throw unfit(named, issue)
 }
 
 function unfit(named: string, { path, message }: InputIssue): RuntimeError {

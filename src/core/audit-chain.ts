@@ -12,6 +12,9 @@ import {
 import type { ThreadState } from './state.ts'
 import type { Guard, NewEntry, Store } from './store.ts'
 
+/** Bytes that are read at once. */
+const pageBytes = 4_000_000
+
 /** Makes the links of one thread's entries. */
 export class Chain {
   readonly #threadId: string
@@ -58,6 +61,7 @@ export class Chain {
       const page = await this.#store.kept(this.#threadId, {
         after,
         limit: Math.min(to - after, 1_000),
+        bytes: pageBytes,
       })
       if (page.length === 0) break // erased: the write will find out
       for (const { entry, marks } of page) over = overOf(over, entry, marks)

@@ -12,8 +12,11 @@ export const isDecision = (kind: string): boolean =>
 /** Of a decision all, with a reading of it first; of anything else no more than its place in the chain. */
 type Line = { row: Row; decision?: object; entry?: Entry; marks?: Marks }
 
+/** Version 2 reads out the arguments of asks, answers and effects too; files of version 1 still verify. */
+const version = 2
+
 interface About {
-  v: 1
+  v: number
   thread: string
   ref: string
   exportedAt: number
@@ -29,7 +32,7 @@ export async function* exportLines(
 ): AsyncGenerator<string> {
   const ref = refOf(threadId)
   const { keyId } = keys[0]
-  const about: About = { v: 1, thread: threadId, ref, exportedAt, keyId }
+  const about: About = { v: version, thread: threadId, ref, exportedAt, keyId }
   const titles = new Map<string, string>()
   let sum = ''
   const said = (line: object) => {
@@ -41,7 +44,8 @@ export async function* exportLines(
   for await (const { row, kept } of rowsOf(keys, ref, entries)) {
     const { entry, marks } = kept
     if (!isDecision(entry.kind)) yield said({ row } satisfies Line)
-    else yield said({ decision: reading(entry, titles), row, entry, ...(marks && { marks }) })
+    else
+      yield said({ decision: reading(entry, titles, version), row, entry, ...(marks && { marks }) })
   }
   yield JSON.stringify({ mac: proofOf(keys, about, sum) })
 }
@@ -52,7 +56,7 @@ function proofOf(keys: AuditKeys, { ref, keyId }: About, sum: string): string {
 }
 
 /** Who, when, over which wire, what: so that nobody has to know our entries. */
-function reading(stored: Entry, titles: Map<string, string>): object {
+function reading(stored: Entry, titles: Map<string, string>, v: number): object {
   const entry = read(stored)
   const { seq, at, kind, actor } = entry
   const who = {
@@ -60,7 +64,14 @@ function reading(stored: Entry, titles: Map<string, string>): object {
     as: actor.type,
     ...(actor.wire !== undefined && { wire: actor.wire }),
   }
-  return { seq, at: new Date(at).toISOString(), kind, ...who, ...about(entry, titles) }
+  return {
+    seq,
+    at: new Date(at).toISOString(),
+    kind,
+    ...who,
+    ...about(entry, titles),
+    ...(v > 1 && argumentsIn(entry, titles)),
+  }
 }
 
 function about(entry: Known, titles: Map<string, string>): object {
@@ -86,6 +97,25 @@ function about(entry: Known, titles: Map<string, string>): object {
     }
     default:
       return entry.body as object
+  }
+}
+
+/** The arguments that were asked for, approved or run, and the grant that made an approval unnecessary. */
+function argumentsIn(entry: Known, titles: Map<string, string>): object {
+  switch (entry.kind) {
+    case 'ask.raised':
+      return { input: entry.body.ask.input }
+    case 'ask.answered': {
+      const { askId, card, input } = entry.body
+      if (card) titles.set(askId, card.title) // the effect that follows is of these arguments
+      return input === undefined ? {} : { edited_input: input }
+    }
+    case 'effect.intended': {
+      const { effect, input, grantId } = entry.body
+      return effect === 'tool' ? { input, grantId } : {}
+    }
+    default:
+      return {}
   }
 }
 
@@ -131,7 +161,7 @@ export async function verifyExport(
       const next = follow(keys, head.ref, line as unknown as Line, link)
       if (next === undefined) return result('is not what its link says')
       const { entry, decision } = line as unknown as Line
-      if (entry && JSON.stringify(decision) !== JSON.stringify(reading(entry, titles)))
+      if (entry && JSON.stringify(decision) !== JSON.stringify(reading(entry, titles, head.v)))
         return result('does not read as its entry does')
       if (entry) decisions++
       link = next

@@ -58,9 +58,12 @@ export async function eraseThread(
   }
 }
 
+/** Bytes that are read at once. */
+const pageBytes = 4_000_000
+
 async function* entriesOf(store: Store, threadId: string): AsyncGenerator<Kept> {
   for (let after = 0; ; ) {
-    const page = await store.kept(threadId, { after })
+    const page = await store.kept(threadId, { after, bytes: pageBytes })
     if (page.length === 0) return
     yield* page
     after = page.at(-1)!.entry.seq

@@ -1,33 +1,79 @@
+import type { Clock } from '../lib/clock.ts'
+import { oneByOne, type Turn } from '../lib/turn.ts'
 import type { AuditKeys } from './audit.ts'
 import { type Verdict, Verifier } from './audit-verify.ts'
 import type { Store } from './store.ts'
 import type { Thread } from './thread.ts'
 
-const page = 1_000
+/** Entries that are read at once, and their bytes. */
+const page = { limit: 1_000, bytes: 1_000_000 }
+/** Milliseconds of rest after a page, for each millisecond that it took. */
+const rest = 3
+
+interface Verification {
+  /** Under way: it may have read an entry before the entry was changed. */
+  now: Promise<Verdict>
+  /** The next one, for all requests that came since. */
+  next?: Promise<Verdict>
+}
 
 /**
- * Verifies threads while they are warm: what was looked at once is not read again, so that asking often
- * costs what was added since. An audit of the whole store is the command's.
+ * Verifies threads. Each verification reads the whole journal as the store has it at that time.
+ * Requests for a thread that is being verified share the next verification. One thread of an owner is
+ * verified at a time, page by page with rests between them, so requests cannot keep the server busy.
  */
-export function auditor(store: Store, keys: AuditKeys | undefined) {
-  const watched = new WeakMap<Thread, { verifier: Verifier; last: Promise<Verdict> }>()
+export function auditor(store: Store, keys: AuditKeys | undefined, clock: Clock) {
+  const verifications = new Map<string, Verification>()
+  const owners = new Map<string, { turn: Turn; users: number }>()
 
-  async function goOn({ threadId }: Thread, verifier: Verifier): Promise<Verdict> {
-    for (;;) {
-      const kept = await store.kept(threadId, { after: verifier.seq, limit: page })
+  async function verify(threadId: string, given: AuditKeys): Promise<Verdict> {
+    const verifier = new Verifier(given, threadId)
+    for (let after = 0; ; ) {
+      const since = clock.monotonic()
+      const kept = await store.kept(threadId, { after, ...page })
+      const last = kept.at(-1)
+      if (!last) return verifier.end()
       for (const one of kept) verifier.take(one)
-      if (kept.length < page) return verifier.end()
+      after = Math.max(after + kept.length, last.entry.seq)
+      const spent = clock.monotonic() - since
+      if (kept.length >= page.limit || sizeOf(kept) >= page.bytes / 2)
+        await clock.sleep(Math.ceil(spent * rest))
     }
+  }
+
+  async function inTurn({ threadId, state }: Thread, given: AuditKeys): Promise<Verdict> {
+    const key = JSON.stringify([state.tenant, state.owner])
+    const owner = owners.get(key) ?? { turn: oneByOne(), users: 0 }
+    owners.set(key, owner)
+    owner.users++
+    try {
+      return await owner.turn(() => verify(threadId, given))
+    } finally {
+      if (--owner.users === 0) owners.delete(key)
+    }
+  }
+
+  function begin(thread: Thread, given: AuditKeys): Promise<Verdict> {
+    const { threadId } = thread
+    const one: Verification = {
+      now: inTurn(thread, given).finally(() => {
+        if (one.next === undefined) verifications.delete(threadId)
+      }),
+    }
+    verifications.set(threadId, one)
+    return one.now
   }
 
   return async (thread: Thread): Promise<Verdict> => {
     const { seq } = thread.state
     if (!keys) return { verdict: 'unchained', seq, since: null, head: null, problems: [] }
-    const known = watched.get(thread)
-    const verifier = known?.verifier ?? new Verifier(keys, thread.threadId)
-    const again = () => goOn(thread, verifier)
-    const last = known ? known.last.then(again, again) : again()
-    watched.set(thread, { verifier, last })
-    return await last
+    const under = verifications.get(thread.threadId)
+    if (!under) return await begin(thread, keys)
+    const again = () => begin(thread, keys)
+    under.next ??= under.now.then(again, again)
+    return await under.next
   }
 }
+
+const sizeOf = (kept: readonly { entry: { body: string } }[]): number =>
+  kept.reduce((sum, { entry }) => sum + entry.body.length, 0)

@@ -1,3 +1,4 @@
+import { editOfCall, withEdit } from './edited.ts'
 import { asText, type Message, toolText } from './messages.ts'
 import type { Activity, AskRecord, Kept, Run, Said, ThreadState } from './state.ts'
 
@@ -52,7 +53,10 @@ function beginnings(state: ThreadState, run: Run): Message[] {
     const { effect, callId, name } = intent
     if (effect !== 'tool' || callId === undefined || told.has(callId)) return []
     const call = { type: 'call' as const, callId, name, input: '' }
-    const say = (text: string, failed: boolean) => [toolText(`late_${callId}`, call, text, failed)]
+    const edit = editOfCall(state, intent.askId)
+    const say = (text: string, failed: boolean) => [
+      withEdit(toolText(`late_${callId}`, call, text, failed), edit),
+    ]
     if (stands === 'done') return say(output, false)
     if (stands === 'failed') return say(error?.message ?? 'It failed.', true)
     return say('The run ended while this call was under way: it may have been carried out.', true)

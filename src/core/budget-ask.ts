@@ -23,7 +23,8 @@ const purposeLength = 200
 export function purposeOf(messages: readonly Message[]): string {
   const last = messages.at(-1)
   if (!last) return ''
-  const words = textOf(last).replace(/\s+/g, ' ').trim()
+  // The beginning is enough: the text may have a million characters.
+  const words = textOf(last).trimStart().slice(0, 1_000).replace(/\s+/g, ' ').trim()
   const by = last.role === 'tool' ? `result of ${last.name ?? 'a tool'}` : last.role
   return `${by}: ${words.length > purposeLength ? `${words.slice(0, purposeLength)}…` : words}`
 }

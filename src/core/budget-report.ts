@@ -11,24 +11,22 @@ export function governorReport(state: ThreadState, setup: AgentSetup | undefined
   const mode = asked ? 'asking' : isHitlEnabled ? 'auto' : 'off'
   const view = governorView(state.governor)
   const soft: Softness = setup ? softnessOf(setup) : unknown
-  const sure = (why: string | undefined) =>
-    why === undefined ? { hard: true } : { hard: false, why }
   return {
     ...view,
-    tokens: { ...view.tokens, ...sure(soft.tokens) },
-    money: { ...view.money, ...sure(soft.money) },
+    tokens: { ...view.tokens, hard: false, why: soft.tokens },
+    money: { ...view.money, hard: false, why: soft.money },
     mode: mode as 'off' | 'auto' | 'asking',
     pending: asked?.ask.askId ?? null,
   }
 }
 
-/** Why limits of an agent's tokens and money are not hard, if they are not. */
+/** Why limits of an agent's tokens and money are best-effort. */
 export function softnessOf({ model, fallback, cheaper, rules }: AgentSetup) {
   const models = [model, fallback, cheaper].flatMap((one) => (one ? [one.name] : []))
   return softness(models, rules)
 }
 
-/** What is said at start-up: a limit that cannot be kept must not look as if it could. */
+/** Limits that the server reports at start-up as best-effort, with the reason. */
 export function softLimits(setups: AgentSetup[], budgetOf: (agent: string) => StartingBudget) {
   const found = new Map<string, { limit: string; why: string; agents: string[] }>()
   for (const setup of setups) {
@@ -39,7 +37,7 @@ export function softLimits(setups: AgentSetup[], budgetOf: (agent: string) => St
       ['tokens', tokenLimit, tokens],
       ['money', moneyLimit, money],
     ] as const) {
-      if (!most || why === undefined) continue
+      if (!most) continue
       const one = found.get(`${limit} ${why}`) ?? { limit, why, agents: [] }
       found.set(`${limit} ${why}`, { ...one, agents: [...one.agents, name] })
     }

@@ -50,11 +50,14 @@ export function isMeterNow(entry: Known, { governor }: ThreadState): boolean {
   return entry.body.effect !== 'tool'
 }
 
-/** Why a limit in tokens or money cannot be sure of an agent's models. */
+/** Why limits in tokens and money are best-effort for an agent's models. */
 export interface Softness {
-  tokens?: string
-  money?: string
+  tokens: string
+  money: string
 }
+
+/** Only the provider counts tokens exactly, and it does so after the call. */
+const estimated = 'the tokens of a request are estimated from its length before it is sent'
 
 export function softness(
   models: readonly string[],
@@ -62,9 +65,10 @@ export function softness(
 ): Softness {
   const unbounded = models.filter((name) => maxOutput[name] === undefined)
   const unpriced = models.filter((name) => !Object.hasOwn(prices, name))
-  const tokens = unbounded.length > 0 && `no maxOutput is set for ${unbounded.join(', ')}`
+  const tokens =
+    unbounded.length > 0 ? `no maxOutput is set for ${unbounded.join(', ')}` : estimated
   const money = unpriced.length > 0 ? `no price is set for ${unpriced.join(', ')}` : tokens
-  return { ...(tokens && { tokens }), ...(money && { money }) }
+  return { tokens, money }
 }
 
 /** The governor as people and programs read it. */

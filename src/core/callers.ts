@@ -1,3 +1,4 @@
+import { canonical } from '../lib/canonical.ts'
 import type { Actor } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { Store, ThreadName } from './store.ts'
@@ -23,13 +24,25 @@ interface Setup {
   store: Store
   threads: ThreadCache
   /** A thread that its first entry will make, for the client's id. */
-  fresh: (clientId: string) => Promise<Thread>
+  fresh: (name: ThreadName) => Promise<Thread>
+  /** Drops an erased thread, and ends its streams. */
+  forget: (thread: Thread) => void
 }
 
 export type Access = ReturnType<typeof access>
 
 /** Threads, as callers know them. */
-export function access({ store, threads, fresh }: Setup) {
+export function access({ store, threads, fresh, forget }: Setup) {
+  /** New threads whose first write took too long and may still succeed, by name. */
+  const unsettled = new Map<string, Thread>()
+  const keyOf = (caller: Caller, clientId: string) => canonical(nameOf(caller, clientId))
+
+  function keepUnsettled(key: string, thread: Thread): void {
+    if (unsettled.get(key) === thread) return
+    unsettled.set(key, thread)
+    void thread.settled().then(() => unsettled.delete(key))
+  }
+
   /** The caller's thread, warm. Another user's id is simply not there (I10). */
   async function find(caller: Caller, clientId: string): Promise<Thread | undefined> {
     const threadId = await store.locate(nameOf(caller, clientId))
@@ -41,15 +54,17 @@ export function access({ store, threads, fresh }: Setup) {
 
   async function open(caller: Caller, clientId: string): Promise<Thread> {
     const thread = await find(caller, clientId)
-    if (!thread) throw new RuntimeError('thread_not_found')
-    return thread
+    if (thread) return thread
+    if (!unsettled.has(keyOf(caller, clientId))) throw new RuntimeError('thread_not_found')
+    throw new RuntimeError('outcome_unknown', undefined, { data: { thread_id: clientId } })
   }
 
   /** The thread to write to: the caller's, or one that its first entry will make. */
   async function openOrNew(caller: Caller, clientId: string): Promise<Thread> {
     const known = await find(caller, clientId)
     if (known) return known
-    return await fresh(clientId)
+    const name = nameOf(caller, clientId)
+    return unsettled.get(canonical(name)) ?? (await fresh(name))
   }
 
   /** Two first messages may race to make the thread: the second finds it made. */
@@ -65,10 +80,13 @@ export function access({ store, threads, fresh }: Setup) {
         threads.keep(thread)
         return { thread, result }
       } catch (error) {
+        if (isRuntimeError(error, 'outcome_unknown') && thread.state.seq === 0)
+          keepUnsettled(keyOf(caller, clientId), thread)
         const taken = isRuntimeError(error, 'thread_exists')
         const erased = isRuntimeError(error, 'thread_not_found')
         if (!(taken || erased) || attempt >= 5) throw error
-        if (erased) threads.drop(thread.threadId)
+        if (erased) forget(thread)
+        else await thread.sync()
       }
     }
   }

@@ -1,4 +1,5 @@
 import { lookAt } from './doubt.ts'
+import { editOfBegun, withEdit } from './edited.ts'
 import type { Bench } from './effects.ts'
 import { type Ask, draft } from './entries.ts'
 import { isRuntimeError } from './errors.ts'
@@ -8,6 +9,9 @@ import { LegStop } from './leg.ts'
 import { type CallPart, toolText } from './messages.ts'
 import type { Plan, Toolbox } from './plan.ts'
 import { planFor } from './planning.ts'
+import { isOutdated } from './precondition.ts'
+import type { Expectation } from './store.ts'
+import { PreconditionChanged } from './tool.ts'
 
 export type { Toolbox } from './plan.ts'
 
@@ -20,39 +24,54 @@ export function toolCaller(box: Toolbox, bench: Bench) {
       (call) => !bench.messages.some((one) => one.role === 'tool' && one.callId === call.callId),
     )
     let parked = false
-    const raise = async (asks: Promise<Ask>[]): Promise<void> => {
+    const raise = async (asks: Promise<Ask>[], expect: Expectation[] = []): Promise<void> => {
       if (asks.length === 0) return
       const ready = await Promise.all(asks)
-      await channel.commit(...ready.map((ask) => draft('ask.raised', { ask })))
+      await channel.commitIf(expect, ...ready.map((ask) => draft('ask.raised', { ask })))
       parked = true
     }
     const run = async (call: CallPart, execution: Execution): Promise<void> => {
-      const { grantId, effectId } = execution.intent
+      const { grantId } = execution.intent
       // It may have ended while the call waited for its turn.
       const grant = grantId === undefined ? undefined : leg.thread.state.grants.get(grantId)
       if (grantId !== undefined && !(grant && isOpen(grant, clock.now())))
         return await act(call, planFor(call, box, bench))
-      const cut = await execute(execution, bench).catch((error: unknown) => {
-        if (grantId !== undefined && isRevoked(error, grantId)) return 'revoked' as const
-        throw error
-      })
-      if (cut === 'revoked') return await act(call, planFor(call, box, bench))
-      const record = leg.thread.state.effects.get(effectId)
-      if (cut && record) await act(call, { do: 'look', execution, record, stale: false, cut })
+      const { askAgain } = execution
+      if (askAgain && (await isOutdated(execution, bench))) return await raise([askAgain()])
+      const cut = await execute(execution, bench)
+      if (cut instanceof PreconditionChanged) return await raise(askAgain ? [askAgain()] : [])
+      if (!cut) return
+      const plan = planFor(call, box, bench)
+      await act(call, plan.do === 'look' ? { ...plan, cut } : plan)
     }
+    /** Carries out a plan, and plans anew if what the plan relied on has changed meanwhile. */
     const act = async (call: CallPart, plan: Plan): Promise<void> => {
       leg.signal.throwIfAborted()
+      try {
+        await carryOut(call, plan)
+      } catch (error) {
+        if (!isRefused(error, plan)) throw error
+        await act(call, planFor(call, box, bench))
+      }
+    }
+    const carryOut = async (call: CallPart, plan: Plan): Promise<void> => {
       if (plan.do === 'wait') parked = true
-      else if (plan.do === 'raise') await raise([plan.ask()])
+      else if (plan.do === 'raise') await raise([plan.ask()], plan.expect)
       else if (plan.do === 'run') await run(call, plan.execution)
-      else if (plan.do === 'look') await act(call, await lookAt(plan, call, box, bench))
-      else {
+      else if (plan.do === 'look') {
+        const moved = plan.record.state !== plan.execution.seen
+        const next = moved ? planFor(call, box, bench) : await lookAt(plan, call, box, bench)
+        await act(call, next)
+      } else {
         const { messageId = '' } = plan
         const free = messageId !== '' && !leg.thread.state.messages.has(messageId)
         const id = free ? messageId : bench.newId('msg')
-        const message = toolText(id, call, plan.text, plan.failed)
-        if (plan.failed) message.meta = { notRun: true }
-        channel.write(...plan.also, draft('message.added', { message, for: 'both' }))
+        const result = toolText(id, call, plan.text, plan.failed)
+        if (plan.failed) result.meta = { notRun: true }
+        const message = withEdit(result, editOfBegun(call, bench))
+        const drafts = [...plan.also, draft('message.added', { message, for: 'both' })]
+        if (plan.expect) await channel.commitIf(plan.expect, ...drafts)
+        else channel.write(...drafts)
         bench.messages.push(message)
       }
     }
@@ -66,9 +85,19 @@ export function toolCaller(box: Toolbox, bench: Bench) {
   }
 }
 
-/** The store has refused to begin by a grant that was taken back. */
-const isRevoked = (error: unknown, grantId: string): boolean =>
-  isRuntimeError(error, 'journal_conflict') && error.data?.fact === `grant:${grantId}`
+/**
+ * Whether the store refused to record this plan because its grant was revoked, or because the effect that it
+ * is about was settled or begun meanwhile.
+ */
+function isRefused(error: unknown, plan: Plan): boolean {
+  if (!isRuntimeError(error, 'journal_conflict')) return false
+  const { fact } = error.data ?? {}
+  if (plan.do === 'run') {
+    const { grantId, effectId } = plan.execution.intent
+    return fact === `effect:${effectId}` || (grantId !== undefined && fact === `grant:${grantId}`)
+  }
+  return 'expect' in plan && plan.expect?.some((one) => one.fact === fact) === true
+}
 
 async function inParallel(
   plans: readonly (readonly [CallPart, Plan])[],

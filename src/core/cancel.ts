@@ -16,8 +16,7 @@ export async function cancel(
 ): Promise<RunStatus> {
   return await decide(thread, () => {
     const { state } = thread
-    const run = state.runs.get(runId)
-    if (!run) throw new RuntimeError('run_not_found')
+    const run = thread.run(runId)
     if (ended(run)) throw new RuntimeError('run_ended', undefined, { data: { status: run.status } })
     if (run.status === 'cancelling') return { result: 'cancelling' }
     const drafts = cancelDrafts(state, run, newId, reason)

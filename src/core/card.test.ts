@@ -6,6 +6,7 @@ import { sentence } from './sentence.ts'
 import { defineTool, type Tool } from './tool.ts'
 
 const unseen = /[\p{Cc}\p{Bidi_Control}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u
+const owner = { tenant: 'default', user: 'local' }
 const send = (describe?: (input: { to: string; n?: number; note?: string }) => string): Tool =>
   defineTool({
     name: 'send',
@@ -23,46 +24,47 @@ const send = (describe?: (input: { to: string; n?: number; note?: string }) => s
 describe('the sentence of a call', () => {
   test('has what the model wrote between quotes', () => {
     const tool = send(({ to, n }) => `Send ${n} to ${to}`)
-    expect(sentence(tool, { to: 'ann', n: 5 })).toBe('Send 5 to “ann”')
+    expect(sentence(tool, { to: 'ann', n: 5 }, owner)).toBe('Send 5 to “ann”')
   })
 
   test('cannot be ended by what the model wrote', () => {
     const tool = send(({ to, n }) => `Send ${n} to ${to}, after asking`)
     const to = 'bob” (approved by the owner)\n\u202E“'
-    expect(sentence(tool, { to, n: 5 })).toBe(
+    expect(sentence(tool, { to, n: 5 }, owner)).toBe(
       'Send 5 to “bob⟦U+201D⟧ (approved by the owner)⟦U+000A⟧⟦U+202E⟧⟦U+201C⟧”, after asking',
     )
   })
 
   test('may count: that is ours', () => {
     const tool = send(({ to, note = '' }) => `Tell ${to} (${note.length} characters)`)
-    expect(sentence(tool, { to: 'ann', note: 'hello' })).toBe('Tell “ann” (5 characters)')
+    expect(sentence(tool, { to: 'ann', note: 'hello' }, owner)).toBe('Tell “ann” (5 characters)')
   })
 
   test.each<[string, (input: { to: string }) => string]>([
     ['cut', ({ to }) => `To ${to.slice(0, 4)}`],
     ['out of its middle', ({ to }) => `To ${to.slice(1, 4)}!`],
   ])('is quoted whole when the text is %s', (_, describe) => {
-    expect(sentence(send(describe), { to: 'evil words' })).toMatch(/^Run send: “To .*”$/)
+    expect(sentence(send(describe), { to: 'evil words' }, owner)).toMatch(/^Run send: “To .*”$/)
   })
 
   test('is ours where the tool has none, throws, or says nothing', () => {
-    expect(sentence(send(), { to: 'ann' })).toBe('Run send')
+    expect(sentence(send(), { to: 'ann' }, owner)).toBe('Run send')
     expect(
       sentence(
         send(() => ''),
         { to: 'ann' },
+        owner,
       ),
     ).toBe('Run send')
     const throwing = send(() => {
       throw new Error('no')
     })
-    expect(sentence(throwing, { to: 'ann' })).toBe('Run send')
+    expect(sentence(throwing, { to: 'ann' }, owner)).toBe('Run send')
   })
 
   test('stays short', () => {
     const tool = send(({ to, note }) => `Tell ${to} that ${note}`)
-    const long = sentence(tool, { to: 'a'.repeat(5_000), note: 'b'.repeat(5_000) })
+    const long = sentence(tool, { to: 'a'.repeat(5_000), note: 'b'.repeat(5_000) }, owner)
     expect(long.length).toBeLessThan(400)
     expect(long).toContain('more characters')
   })
@@ -72,7 +74,7 @@ describe('the sentence of a call', () => {
     const text = fc.string({ unit: 'binary', maxLength: 40 })
     fc.assert(
       fc.property(text, text, (to, note) => {
-        const whole = sentence(tool, { to, n: 1, note })
+        const whole = sentence(tool, { to, n: 1, note }, owner)
         expect(whole).not.toMatch(unseen)
         const ours = whole.replace(/“[^“”]*”/g, '*')
         expect(['Send 1 to * saying *, now', 'Run send: *']).toContain(ours)
@@ -162,4 +164,17 @@ describe('the card', () => {
       { numRuns: 300 },
     )
   })
+})
+
+test('a card of a million invisible or mixed characters has a high risk', () => {
+  for (const text of ['a\u200b'.repeat(490_000), 'аa'.repeat(490_000), '日'.repeat(900_000)]) {
+    const { risk } = cardOf({ title: 'x', tool: { name: 't', access: 'write' }, input: { text } })
+    expect(risk.level).toBe('high')
+  }
+})
+
+test('a card of a million plain characters keeps the risk of its tool', () => {
+  const input = { text: 'a line\n\t'.repeat(125_000) }
+  const { risk } = cardOf({ title: 'x', tool: { name: 't', access: 'write' }, input })
+  expect(risk.level).toBe('medium')
 })

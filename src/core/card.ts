@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { canonical } from '../lib/canonical.ts'
 import { unifiedDiff } from '../lib/diff.ts'
-import { hides, shown, shownLine, visible } from '../lib/visible.ts'
+import { hides, mixes, shown, shownLine, visible } from '../lib/visible.ts'
 import type { Preview, Risk, Tool } from './tool.ts'
 
 const shownSchema = z.object({ text: z.string(), cut: z.number().optional() })
@@ -41,6 +41,8 @@ export interface CardParts {
   preview?: Preview | undefined
   said?: string
   began?: number
+  /** It was approved before, but for a state that has changed. */
+  again?: boolean
 }
 
 /** `title` is shown as it is: see `sentence`. */
@@ -86,11 +88,46 @@ const byAccess: Record<NonNullable<Tool['access']> | 'unknown', Risk> = {
 
 const unseen = 'The arguments hold characters that cannot be seen; they are marked.'
 
-function riskOf({ tool, input, risk = byAccess[tool?.access ?? 'unknown'] }: CardParts): Risk {
-  const why = shownLine(risk.why, most.title)
+const unchecked =
+  'The arguments are too long to be checked completely for characters that cannot be seen or that look like others.'
+
+const outdated =
+  'This call was approved before, but what it changes has changed since. Nothing was done yet.'
+
+const alike =
+  'The arguments hold letters that look like those of another alphabet; they are marked.'
+
+function riskOf({ tool, input, again, ...parts }: CardParts): Risk {
+  const risk = parts.risk ?? byAccess[tool?.access ?? 'unknown']
+  const why = `${again ? `${outdated} ` : ''}${shownLine(risk.why, most.title)}`
   // As texts: JSON would write some of them as escapes, which can be seen but say the same.
-  if (![...textsOf(input)].some(hides)) return { level: risk.level, why }
-  return { level: 'high', why: `${why} ${unseen}` }
+  const { texts, complete } = checkedTexts(input)
+  const odd = [
+    ...(texts.some(hides) ? [unseen] : []),
+    ...(texts.some(mixes) ? [alike] : []),
+    ...(complete ? [] : [unchecked]),
+  ]
+  return odd.length === 0
+    ? { level: risk.level, why }
+    : { level: 'high', why: [why, ...odd].join(' ') }
+}
+
+/** Characters of texts outside of ASCII that are checked: a million would keep the server for half a second. */
+const maxChecked = 50_000
+/** Nothing in such a text is hidden or looks like another letter. */
+const plain = /^[\n\t -~]*$/
+
+/** The texts and names in a value that are not plain, up to `maxChecked` characters in all. */
+function checkedTexts(input: unknown): { texts: string[]; complete: boolean } {
+  const texts: string[] = []
+  let left = maxChecked
+  for (const text of textsOf(input)) {
+    if (plain.test(text)) continue
+    if (text.length > left) return { texts: [...texts, text.slice(0, left)], complete: false }
+    left -= text.length
+    texts.push(text)
+  }
+  return { texts, complete: true }
 }
 
 /** Every text and every name in a value. */

@@ -3,9 +3,10 @@ import type { Piece } from './agent.ts'
 import { type Draft, writeDown } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { type Leg, LegStop } from './leg.ts'
+import { withoutTextsIn } from './secrets.ts'
 import type { Expectation } from './store.ts'
 import { closedBy } from './tail.ts'
-import { isLost } from './thread.ts'
+import { isAway, isLost } from './thread.ts'
 
 /** Keeps outcomes of effects while the store is away, as evidence for later. */
 export interface Spool {
@@ -115,9 +116,9 @@ export class Channel {
 
   /** Goes out with the next transition, at the latest after this turn of the event loop. */
   write(...drafts: Draft[]): void {
-    if (this.#closed) return
-    this.#add(drafts)
-    if (this.#scheduled) return
+    if (this.#closed) this.offer(drafts)
+    else this.#add(drafts)
+    if (this.#closed || this.#scheduled) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
@@ -151,13 +152,26 @@ export class Channel {
     return drafts
   }
 
+  /**
+   * Offers outcomes of tool calls that this leg cannot record, because it is over or has lost its fence: they
+   * are evidence for the leg that finds these calls in doubt.
+   */
+  offer(drafts: readonly Draft[]): void {
+    for (const draft of drafts) {
+      if (draft.kind !== 'effect.done' && draft.kind !== 'effect.failed') continue
+      const told = draft.kind === 'effect.done' || draft.body.error.code !== 'cancelled'
+      if (draft.body.effect === 'tool' && told) this.#leg.late(draft)
+    }
+  }
+
   /** Who keeps pace has all pieces of a message before it is durable, and they go. */
   #showBefore(drafts: readonly Draft[]): void {
     if (drafts.some(closes)) this.#leg.thread.tail.flush()
   }
 
-  #add(given: Draft[], done = () => {}, failed: Waiting['failed'] = () => {}, expect = nothing) {
-    const { runId, legId } = this.#leg
+  #add(written: Draft[], done = () => {}, failed: Waiting['failed'] = () => {}, expect = nothing) {
+    const { runId, legId, secrets } = this.#leg
+    const given = secrets ? written.map((draft) => withoutTextsIn(draft, secrets)) : written
     for (const draft of given) recordable(draft)
     const drafts = given.map((draft) => ({ runId, legId, ...draft }))
     const news = drafts.some((draft) => !this.#isShown(draft))
@@ -195,7 +209,7 @@ export class Channel {
       try {
         return await write()
       } catch (error) {
-        if (!isRuntimeError(error, 'store_unavailable')) throw error
+        if (!isAway(error)) throw error
         await each?.()
         const slept = this.#clock.sleep(wait, this.#leg.closing)
         if (!(await slept.then(yes, no))) throw new LegStop('handover')
@@ -238,6 +252,7 @@ export class Channel {
       }
       this.#settle(lost)
       for (const one of lost) one.failed(stop)
+      if (lostIt) this.offer(lost.flatMap(({ drafts }) => drafts))
       if (cancelled) await this.away(() => this.#leg.thread.sync())
       this.#leg.abort.abort(stop)
       if (kept.length > 0) await this.#send(kept)

@@ -9,7 +9,7 @@ import { type Bench, placed, workerOf } from './effects.ts'
 import { type Answer, type Ask, draft } from './entries.ts'
 import type { GovernorRules } from './governor.ts'
 import { guardedModel } from './guard.ts'
-import { LegStop } from './leg.ts'
+import { holdLease, LegStop } from './leg.ts'
 import type { Model, ToolSpec } from './model.ts'
 import { type CallRules, meteredCall, modelCaller } from './model-calls.ts'
 import { defaultAskTimeout } from './policy.ts'
@@ -54,6 +54,7 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
       return [...[...own.values()].map(specOf), ...others]
     },
     messages: () => bench.messages,
+    whole: leg.thread.whole,
     state: () => state.states.get(key),
     given: () => (bench.part ? undefined : leg.run.given),
     kept: () => keptFor(state, leg.run, key),
@@ -69,6 +70,7 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
     ask: (question) => bench.work.add(raise(question, bench)),
     asked: (asked) => askUnder(bench, keyAt(bench, asked)),
     clock: bench.clock,
+    hold: () => holdLease(leg, channel),
     report: bench.report,
     delegate: (task) => bench.work.add(delegate(task, { setup, bench, context: contextOf })),
   }

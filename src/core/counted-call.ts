@@ -79,7 +79,8 @@ async function* made(
   const settle = (outcome: Draft) => thread.commit([outcome], { guard: {}, actor })
   let ended = false
   try {
-    for await (const event of model.stream(request, signal)) {
+    const sent = { ...request, messages: await thread.whole(request.messages) }
+    for await (const event of model.stream(sent, signal)) {
       began = true
       if (event.type === 'usage') used = event.usage
       else yield event

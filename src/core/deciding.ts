@@ -8,10 +8,11 @@ import type { AgentSetup } from './context.ts'
 import type { Ask, RunOptions } from './entries.ts'
 import { revoke } from './grants.ts'
 import { inbox } from './inbox.ts'
+import type { RequestKey } from './keys.ts'
 import { setupAt } from './parts.ts'
 import { judge } from './policy.ts'
 import { refusals } from './refusals.ts'
-import { type RunSecrets, splitSecrets } from './secrets.ts'
+import type { RunSecrets } from './secrets.ts'
 import type { Bus, Store } from './store.ts'
 import type { Thread } from './thread.ts'
 import type { Log } from './worker.ts'
@@ -52,7 +53,7 @@ export function deciding({ upToDate, setups, secrets, ringHere, ...setup }: Setu
         return {
           agent,
           tools: toolbox?.tools() ?? new Map(),
-          judge: (tool, input) => judge(policy, { tool, agent, input }),
+          judge: (tool, { input, shown }) => judge(policy, { tool, agent, input, shown }),
         }
       },
       now: clock.now(),
@@ -77,7 +78,7 @@ export function deciding({ upToDate, setups, secrets, ringHere, ...setup }: Setu
       const thread = await upToDate(caller, clientId)
       const { active } = thread.state
       if (active !== null && answering.options)
-        secrets.keep(thread, active, splitSecrets(answering.options).secrets)
+        secrets.keep(thread, active, secrets.split(answering.options, clientId).secrets)
       return { thread, settled: await settle(caller, thread, answering) }
     },
 
@@ -88,9 +89,16 @@ export function deciding({ upToDate, setups, secrets, ringHere, ...setup }: Setu
     },
 
     /** Sets it. Where the thread waits for more, this is the answer. */
-    async setGovernor(caller: Caller, clientId: string, change: BudgetChange, named: Named) {
+    async setGovernor(
+      caller: Caller,
+      clientId: string,
+      change: BudgetChange,
+      named: Named,
+      key?: RequestKey,
+    ) {
       const thread = await upToDate(caller, clientId)
-      await setBudget(deciderOn(caller, thread), change, named, actorOf(caller))
+      const by = { actor: actorOf(caller), key }
+      await setBudget(deciderOn(caller, thread), change, named, by)
       ringHere(thread)
       return governorReport(thread.state, setups.get(thread.state.agent))
     },

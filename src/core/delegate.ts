@@ -8,7 +8,7 @@ import { listen } from './driver.ts'
 import { type Bench, type Part, placed } from './effects.ts'
 import type { Draft, Usage } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import type { Leg } from './leg.ts'
+import { holdLease, type Leg } from './leg.ts'
 import { userText } from './messages.ts'
 import { partSetup } from './parts.ts'
 import { type AgentMoved, agentMoved, workflowEnded } from './workflow-events.ts'
@@ -45,7 +45,7 @@ export async function delegate(
   const { signal, leave } = offshoot(leg.signal, ...(task.signal ? [task.signal] : []))
   const own: Bench = { ...bench, leg: { ...leg, signal }, channel, messages, part }
   try {
-    signal.throwIfAborted()
+    await holdLease(own.leg, channel) // it may start effects that we do not see
     const events = heard(setup.agent.run(context(setup, own)), path, signal)
     await listen(events, part.key, own)
     signal.throwIfAborted() // an agent may stop quietly
@@ -89,7 +89,7 @@ function usageAt({ run, thread }: Leg, path: string): Usage {
 function marked(channel: Outlet, part: Part): Outlet {
   const mark = (drafts: Draft[]) => drafts.map((draft) => withPath(draft, part))
   return {
-    piece: (piece) => channel.piece(piece),
+    piece: (piece) => channel.piece({ path: part.path, ...piece }),
     get waiting() {
       return channel.waiting
     },

@@ -1,9 +1,10 @@
 import { asksOf } from './asked.ts'
 import type { Bench } from './effects.ts'
 import { type Ask, draft } from './entries.ts'
+import { ownerOf } from './leg.ts'
 import { limited } from './limited.ts'
 import { asText, type CallPart } from './messages.ts'
-import { changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
+import { type Plan, placeOf, say, type Toolbox, unmoved } from './plan.ts'
 import { showCall } from './showing.ts'
 import type { EffectRecord } from './state.ts'
 import { defaultToolTimeout } from './tool.ts'
@@ -16,11 +17,11 @@ const doubtTimeout = 24 * 3_600_000
 const checkLimit = 30_000
 
 /**
- * After a crash: did it happen? Found out by the tool, by what was kept, or by a person, who may also let
- * the tool look again.
+ * Finds out whether a call in doubt happened: from the tool's `check()`, from evidence in the spool, or from
+ * a person, who may also have the tool check again. A call that did not happen is planned again.
  */
 export async function lookAt(
-  { execution, record, stale, cut }: Look,
+  { execution, record, again, cut }: Look,
   call: CallPart,
   box: Toolbox,
   bench: Bench,
@@ -29,48 +30,59 @@ export async function lookAt(
   const { tool, input, intent } = execution
   const { effectId, effect, name } = intent
   const about = { effectId, effect, name, callId: call.callId }
+  const expect = unmoved(effectId, execution.seen ?? record.state)
   const key = `doubt:${effectId}:${record.intent.attempt}`
   const asked = asksOf(leg).filter(({ ask }) => ask.key === key || ask.key.startsWith(`${key}:`))
   const last = asked.at(-1) // each look that found nothing has raised another
-  const happened = (output: string): Plan =>
-    say(output, false, draft('effect.done', { ...about, output }))
-  const didNot = (): Plan => (stale ? say(changed) : { do: 'run', execution })
+  const happened = (output: string): Plan => ({
+    ...say(output, false, draft('effect.done', { ...about, output })),
+    expect,
+  })
+  const failed = (text: string, code: 'tool_failed' | 'tool_timeout'): Plan => ({
+    ...say(text, true, draft('effect.failed', { ...about, error: { code, message: text } })),
+    expect,
+  })
   if (last) {
     const { answer } = last
     if (!answer) return { do: 'wait' }
-    if (answer.outcome === 'did_not') return didNot()
+    if (answer.outcome === 'did_not') return again()
     if (answer.outcome === 'happened') return happened(asText(answer.value ?? 'It was done.'))
-    if (answer.outcome !== 'check') {
-      const text =
-        'The server stopped during this call. Whether it happened is not known; it was skipped.'
-      const error = { code: 'tool_failed', message: text }
-      return say(text, true, draft('effect.failed', { ...about, error }))
-    }
+    if (answer.outcome !== 'check')
+      return failed(
+        'The call was interrupted. Whether it happened is not known; it was skipped.',
+        'tool_failed',
+      )
   }
   // An earlier process, or what it called, may still be at it until then.
-  const until = lastSign(record, bench) + (record.intent.timeout ?? defaultToolTimeout)
-  if (clock.now() < until && !cut?.over) await clock.sleep(until - clock.now(), leg.signal)
-  const found = await limited(checkLimit, bench, (signal) => tool.check?.(input, effectId, signal))
+  const limit = record.intent.timeout ?? defaultToolTimeout
+  const left = lastSign(record, bench) + limit - clock.now()
+  // The clock may have been set back since: no wait is longer than the timeout itself.
+  if (left > 0 && !cut?.over) await clock.sleep(Math.min(left, limit), leg.signal)
+  const found = await limited(checkLimit, bench, (signal) =>
+    tool.check?.(input, effectId, signal, ownerOf(leg)),
+  )
   if (found?.happened) return happened(found.output)
-  if (found) return didNot()
+  if (found && !cut?.timedOut) return again()
+  // It would take too long once more: the model decides what to do instead.
+  if (found && !cut?.running) return failed(`${cut?.message} It did not happen.`, 'tool_timeout')
   const kept = await box.evidence(effectId).catch(() => undefined)
   const evidence = kept ?? (cut && { error: cut.message }) ?? last?.ask.evidence
   const next = asked.length === 0 ? key : `${key}:${asked.length + 1}`
-  return { do: 'raise', ask: () => doubtAsk(next, evidence, execution, record, box, bench) }
+  return { do: 'raise', ask: () => doubtAsk(next, evidence, execution, record, box, bench), expect }
 }
 
 /** What was about to happen, when it began, and what is known of it. */
 async function doubtAsk(
   key: string,
   evidence: unknown,
-  { call, tool, input, intent }: Look['execution'],
+  { call, tool, input, shown, raw, intent }: Look['execution'],
   { at, intent: begun }: EffectRecord,
   { agent }: Toolbox,
   bench: Bench,
 ): Promise<Ask> {
   const { leg, clock } = bench
   const { messageId } = placeOf(call, bench)
-  const card = await showCall({ tool, input, agent, messageId, began: at }, bench)
+  const { card } = await showCall({ tool, input, shown, agent, messageId, began: at }, bench)
   // Who may say whether it may happen may say whether it did.
   const { audience } = leg.thread.state.asks.get(begun.askId ?? '')?.ask ?? {}
   return {
@@ -82,7 +94,8 @@ async function doubtAsk(
     tool: intent.name,
     callId: call.callId,
     effectId: intent.effectId,
-    input,
+    input: shown,
+    ...(raw && { raw }),
     digest: intent.digest,
     card,
     ...(tool.check && { checks: true }),

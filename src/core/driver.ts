@@ -6,8 +6,8 @@ import type { Channel, Outlet } from './channel.ts'
 import type { Bench } from './effects.ts'
 import { endOf } from './ending.ts'
 import { draft } from './entries.ts'
-import { toRuntimeError } from './errors.ts'
-import { isStop, type Leg, LegStop } from './leg.ts'
+import { AgentError, toRuntimeError } from './errors.ts'
+import { holdLease, isStop, type Leg, LegStop } from './leg.ts'
 import type { Message } from './messages.ts'
 import { retractOpen } from './retract.ts'
 import { pauseAfter, type RetryRule } from './retry.ts'
@@ -26,13 +26,14 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out
   })
   const over = new AbortController()
   try {
-    signal.throwIfAborted()
+    await holdLease(leg, channel) // an agent may start effects that we do not see
     await Promise.race([listen(agent.run(ctx()), run.agent, out), stuck(leg, over.signal)])
     signal.throwIfAborted() // an agent may stop quietly
     await endOf(leg, channel)
   } catch (thrown) {
     // Its other branches are not cut: what they have begun is theirs to finish.
-    if (isStop(thrown, 'parked') || isStop(thrown, 'finished')) await out.work.over()
+    if (isStop(thrown, 'parked') || isStop(thrown, 'finished'))
+      await branchesOver(leg, out.work, thrown)
     const error = signal.aborted ? thrown : await worthAgain(thrown, leg, agent, out)
     if (!signal.aborted && !(error instanceof LegStop))
       out.report(error, { agent: agent.name }, 'run failed')
@@ -48,7 +49,8 @@ export async function drive(leg: Leg, agent: Agent, ctx: () => AgentContext, out
  * for a new leg, a while later. What failed at a provider was tried again there.
  */
 async function worthAgain(thrown: unknown, leg: Leg, agent: Agent, out: Out): Promise<unknown> {
-  if (!agent.supportsRetry || thrown instanceof LegStop) return thrown
+  if (!agent.supportsRetry || thrown instanceof LegStop || thrown instanceof AgentError)
+    return thrown
   const { code, message } = toRuntimeError(thrown, 'agent_failed')
   const tries = leg.run.agentRetries + 1
   const rule = { ...out.retry, ...agent.retry }
@@ -99,9 +101,23 @@ const highWater = 256
 /** Milliseconds an agent has to stop; less than those after which others end the run for it. */
 const patience = 4_000
 
+/** Milliseconds that the other branches of a leg have to end after one of them has ended the leg. */
+const branchLimit = 15 * 60_000
+
+/** Waits for the other branches of the leg. After a limit they are told to stop, and then left behind. */
+async function branchesOver(leg: Leg, work: Work, why: unknown): Promise<void> {
+  const over = new AbortController()
+  const cut = leg.clock.timer(branchLimit, () => leg.abort.abort(why))
+  await Promise.race([work.over(), stuck(leg, over.signal).catch(() => {})])
+  cut()
+  over.abort('over')
+}
+
 /** Rejects a while after the leg was told to stop: an agent that does not listen is left behind. */
 async function stuck({ signal, clock }: Leg, over: AbortSignal): Promise<never> {
-  await new Promise((resolve) => {
+  await new Promise<void>((done) => {
+    const resolve = () => done()
+    if (signal.aborted) resolve()
     signal.addEventListener('abort', resolve, { once: true, signal: over })
     over.addEventListener('abort', resolve, { once: true })
   })

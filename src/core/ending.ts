@@ -19,7 +19,7 @@ export async function endOf(leg: Leg, channel: Channel, error?: unknown): Promis
   // What was written last goes into the same transition: one sync less for every run.
   const rest = await channel.take()
   for (let tries = 1; ; tries++) {
-    if (ended(run) || run.legId !== leg.legId) return // somebody else ended it
+    if (ended(run) || run.legId !== leg.legId) return channel.offer(rest) // somebody else ended it
     const { drafts, expect } = ending(leg, error, rest)
     const placed = drafts.map((one) => ({ runId: leg.runId, legId: leg.legId, ...one }))
     const guard = { fence: lease.fence, expect }
@@ -27,7 +27,7 @@ export async function endOf(leg: Leg, channel: Channel, error?: unknown): Promis
       await channel.away(() => thread.commit([...rest, ...placed], { guard, actor: leg.actor }))
       return
     } catch (conflict) {
-      if (isLost(conflict)) return
+      if (isLost(conflict)) return channel.offer(rest)
       if (!isRuntimeError(conflict, 'journal_conflict') || tries >= triesToDecide) throw conflict
       await channel.away(() => thread.sync())
     }
@@ -58,13 +58,13 @@ function ending(
   if (stop === 'parked') {
     const expect = [running, ...sameAsks(state, run)]
     const askIds = pendingAsks(state, run).map(({ ask }) => ask.askId)
-    if (askIds.length > 0) return { drafts: [draft('run.waiting', { askIds })], expect }
-    return { drafts: [queueAgain(leg, 'answers')], expect }
+    const then = askIds.length > 0 ? draft('run.waiting', { askIds }) : queueAgain(leg, 'answers')
+    return { drafts: [...open(), then], expect } // branches that did not end in time leave effects open
   }
   const last =
     error === undefined || stop === 'finished'
       ? draft('run.completed', {})
-      : draft('run.failed', { error: failureOf(error, 'agent_failed') })
+      : draft('run.failed', { error: failureOf(error, 'agent_failed', leg.secrets?.()) })
   const value = isRuntimeError(error, 'guardrail') ? error.data : undefined
   const denied = value ? [draft('event', { name: 'guardrail', value })] : []
   const drafts = [...close(), ...denied, last, ...next({ state, newId: leg.newId })]

@@ -72,6 +72,12 @@ export const askSchema = z.object({
   /** Canonical arguments, and the digest of tool, schema and arguments (I11). */
   input: json,
   digest: z.string().optional(),
+  /** The arguments are as the model sent them, because JSON cannot represent what the schema makes of them. */
+  raw: z.boolean().optional(),
+  /** State that the card's preview was made from. Part of the digest; see `Preview`. */
+  precondition: z.string().optional(),
+  /** The approved ask that this one replaces, because its precondition did not hold any more. */
+  replaces: id.optional(),
   /** JSON Schema that an edited input, or an answer, must satisfy. */
   schema: json,
   /** The agent that asks goes on with what is sent back, as far as the schema lets it be changed. */
@@ -104,6 +110,10 @@ export const answerSchema = z.object({
   /** The arguments to run with when the person changed them, and their digest. */
   input: json,
   digest: z.string().optional(),
+  /** See the ask. */
+  raw: z.boolean().optional(),
+  /** The card of the changed arguments. */
+  card: cardSchema.optional(),
   value: json,
   /** What the client calls the message that brought the answer. */
   messageId: z.string().optional(),
@@ -187,6 +197,8 @@ export const bodies = {
     rule: z.string().optional(),
     grantId: z.string().optional(),
     input: json,
+    /** Tools: see the ask. */
+    raw: z.boolean().optional(),
     /** Milliseconds after which the effect cannot still be going on. */
     timeout: z.number().optional(),
     idempotent: z.boolean().optional(),
@@ -321,15 +333,18 @@ export function draft<K extends Kind>(
 
 const texts = new WeakMap<object, string>()
 
-/** Makes the text of a body, once, where whoever says it hears that there is none. */
-export function writeDown({ body }: Draft): void {
-  texts.set(body, JSON.stringify(body))
+/** Keeps the text of a body until it is appended. Throws if the body cannot be serialized. */
+export function writeDown({ body }: Draft, text = JSON.stringify(body)): void {
+  texts.set(body, text)
 }
 
 /** The text of a body, as it was when it was written down. */
-export function textOfBody({ body }: Draft): string {
-  const text = texts.get(body) ?? JSON.stringify(body)
-  texts.delete(body) // bodies live on in what is folded
+export function textOfBody(
+  draft: Draft,
+  serialize = ({ body }: Draft): string => JSON.stringify(body),
+): string {
+  const text = texts.get(draft.body) ?? serialize(draft)
+  texts.delete(draft.body) // bodies live on in what is folded
   return text
 }
 

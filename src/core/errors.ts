@@ -1,3 +1,5 @@
+import { withoutTexts } from '../lib/masked.ts'
+
 /** The one table of what can go wrong, for every wire. docs/errors.md is kept equal to it by a test. */
 interface Row {
   category: 'request' | 'state' | 'access' | 'provider' | 'tool' | 'agent' | 'store' | 'internal'
@@ -28,10 +30,17 @@ export const errors = {
   unsupported_media_type: row('request', 415, false, 'Send the body as application/json.'),
   body_too_large: row('request', 413, false, 'The body is too large. Send less at once.'),
   body_too_deep: row('request', 400, false, 'The JSON is nested too deeply. Flatten it.'),
+  body_too_complex: row('request', 400, false, 'The JSON has too many values. Send less at once.'),
   media_unsupported: row('request', 415, false, 'The model cannot read this kind of content.'),
   not_found: row('request', 404, false, 'There is nothing at this address.'),
   method_not_allowed: row('request', 405, false, 'This address does not take that method.'),
   host_not_allowed: row('access', 421, false, 'This server answers to loopback names only.'),
+  origin_not_allowed: row(
+    'access',
+    403,
+    false,
+    'Pages of other sites may not change anything here.',
+  ),
   unauthenticated: row('access', 401, false, 'Say who you are: send a valid API key.'),
   forbidden: row('access', 403, false, 'This is not for you: ask an operator.'),
   not_yours_to_decide: row('access', 403, false, 'This is for somebody else to decide.'),
@@ -65,6 +74,12 @@ export const errors = {
 
   journal_conflict: row('state', 409, true, 'Something changed in the meantime. Try again.'),
   store_unavailable: row('store', 503, true, 'Storage is not available. Try again shortly.'),
+  outcome_unknown: row(
+    'store',
+    504,
+    false,
+    'Storage did not confirm this in time. It may still take effect: check before you send it again.',
+  ),
   overloaded: row('internal', 503, true, 'The server is at its limit. Try again shortly.'),
   stopping: row('internal', 503, true, 'The server is stopping. Try again shortly.'),
 
@@ -95,8 +110,19 @@ export const errors = {
   too_many_steps: row('agent', 500, false, 'The agent took more steps than it may.'),
   remote_unavailable: row('agent', 502, true, 'The remote agent could not be reached.'),
   remote_refused: row('agent', 502, false, 'The remote agent refused the request.'),
-  remote_timeout: row('agent', 504, true, 'The remote agent took too long.'),
-  remote_cut: row('agent', 502, true, 'The connection to the remote agent was lost in the middle.'),
+  remote_timeout: row('agent', 504, false, 'The remote agent took too long.'),
+  remote_cut: row(
+    'agent',
+    502,
+    false,
+    'The connection to the remote agent was lost in the middle.',
+  ),
+  remote_outcome_unknown: row(
+    'agent',
+    502,
+    false,
+    'The remote agent did not confirm the request. Find out whether it did the work first.',
+  ),
   remote_protocol: row('agent', 502, false, 'The remote agent said what cannot be understood.'),
   remote_failed: row('agent', 502, false, 'The remote agent failed.'),
   tool_failed: row('tool', 500, false, 'The tool failed.'),
@@ -133,6 +159,7 @@ const typeOfCode: Partial<Record<ErrorCode, ErrorType>> = {
   remote_unavailable: 'network',
   remote_timeout: 'network',
   remote_cut: 'network',
+  remote_outcome_unknown: 'network',
   model_timeout: 'network',
   model_answer: 'network',
   rate_limit: 'rate_limit',
@@ -163,6 +190,8 @@ export interface ErrorDetails {
   retryAfter?: number
   /** More for the caller, shown as it is. */
   data?: Record<string, unknown>
+  /** Whether a new try is safe, where the code alone does not say. */
+  retryable?: boolean
 }
 
 export class RuntimeError extends Error {
@@ -170,6 +199,7 @@ export class RuntimeError extends Error {
   readonly field: string | undefined
   readonly retryAfter: number | undefined
   readonly data: Record<string, unknown> | undefined
+  readonly retryable: boolean
 
   constructor(code: ErrorCode, message?: string, details: ErrorDetails = {}) {
     super(message ?? errors[code].sentence, { cause: details.cause })
@@ -178,14 +208,23 @@ export class RuntimeError extends Error {
     this.field = details.field
     this.retryAfter = details.retryAfter
     this.data = details.data
+    this.retryable = details.retryable ?? errors[code].retryable
   }
 
   get status(): number {
     return errors[this.code].status
   }
+}
 
-  get retryable(): boolean {
-    return errors[this.code].retryable
+/**
+ * An error that an agent throws for the user to read: its message says what to do, and every wire shows it as
+ * it is. The run fails with `agent_failed` and is not retried, because only the user can change the outcome.
+ * Of any other error that an agent throws, users get the sentence of the code, and only the log has the rest.
+ */
+export class AgentError extends RuntimeError {
+  constructor(message: string, details: ErrorDetails = {}) {
+    super('agent_failed', message, details)
+    this.name = 'AgentError'
   }
 }
 
@@ -199,8 +238,13 @@ export function toRuntimeError(error: unknown, code: ErrorCode = 'internal'): Ru
   return new RuntimeError(code, undefined, { cause: error })
 }
 
-/** What is written in the journal of an error: its code and a sentence that leaks nothing. */
-export function failureOf(error: unknown, code: ErrorCode = 'internal') {
+/** Returns the code and message of an error as the journal records them, without the `secrets` of the run. */
+export function failureOf(
+  error: unknown,
+  code: ErrorCode = 'internal',
+  secrets: readonly string[] = [],
+) {
   const known = toRuntimeError(error, code)
-  return { code: known.code, message: known.message, retryable: known.retryable }
+  const message = withoutTexts(known.message, secrets)
+  return { code: known.code, message, retryable: known.retryable }
 }

@@ -1,18 +1,38 @@
 import { offshoot } from '../lib/signal.ts'
 import { countdown } from './countdown.ts'
+import { editOfBegun, withEdit } from './edited.ts'
 import type { Bench } from './effects.ts'
-import { type Body, draft } from './entries.ts'
+import { type Ask, type Body, type Draft, draft } from './entries.ts'
 import { failureOf, RuntimeError } from './errors.ts'
-import { mayHandOver } from './leg.ts'
+import { holdLease, type Leg, mayHandOver, ownerOf } from './leg.ts'
 import { askLive } from './live-asks.ts'
 import { asText, type CallPart, toolText } from './messages.ts'
-import { defaultToolTimeout, OutcomeUnknown, type Tool, type ToolUse } from './tool.ts'
+import { type Cut, unmoved } from './plan.ts'
+import type { EffectRecord } from './state.ts'
+import {
+  defaultToolTimeout,
+  EffectDidNotHappen,
+  isHarmless,
+  OutcomeUnknown,
+  PreconditionChanged,
+  type Tool,
+  type ToolUse,
+} from './tool.ts'
 
 export interface Execution {
   call: CallPart
   tool: Tool
   input: unknown
+  /** JSON that stands for the input; see `ParsedInput`. */
+  shown: unknown
+  raw?: true
   intent: Body<'effect.intended'>
+  /** State that the approver saw; the call runs only while it holds. */
+  precondition?: string
+  /** Asks for the approval again, with a new preview. */
+  askAgain?: () => Promise<Ask>
+  /** How the earlier attempt stood when this one was planned: a later change of it makes the plan void. */
+  seen?: EffectRecord['state']
 }
 
 /** Milliseconds a tool has to come back after it was told to stop. */
@@ -20,23 +40,24 @@ const stopGrace = 2_000
 /** Characters of a result that are kept. */
 const resultLimit = 1_000_000
 
-type Outcome = { output: string } | { thrown: unknown } | undefined
+type Outcome = { output: string; thrown?: undefined } | { thrown: unknown } | undefined
 
 /**
- * One tool call through the ledger: intent durable before, outcome after (I4). Gives what cut it off
- * when it may have happened and a person must say whether it did.
+ * One tool call through the ledger: intent durable before, outcome after (I4). Returns why the outcome is
+ * unknown when it is: the call was cut off, or exceeded its timeout. Returns `PreconditionChanged` when nothing
+ * was done and a person must approve the call again. Rejects with `journal_conflict` when an earlier attempt has
+ * been settled since the call was planned.
  */
 export async function execute(
-  { call, tool, input, intent }: Execution,
+  { call, tool, input, intent, seen, precondition }: Execution,
   bench: Bench,
-): Promise<OutcomeUnknown | undefined> {
+): Promise<Cut | PreconditionChanged | undefined> {
   const { leg, channel, clock } = bench
   const { effectId, effect, name, callId } = intent
   const about = { effectId, effect, name, ...(callId !== undefined && { callId }) }
   mayHandOver(leg)
-  await channel.commit(draft('effect.intended', intent))
-  const held = channel.away(() => leg.lease.hold()).then(() => leg.signal.throwIfAborted())
-  await held.catch((error: unknown) => {
+  await channel.commitIf(seen ? unmoved(effectId, seen) : [], draft('effect.intended', intent))
+  await holdLease(leg, channel).catch((error: unknown) => {
     channel.write(draft('effect.failed', { ...about, error: notBegun }))
     throw error
   })
@@ -58,14 +79,15 @@ export async function execute(
       goOn()
     })
   }
-  const { tenant } = leg.thread.state
+  const owner = ownerOf(leg)
+  const shown = precondition === undefined ? {} : { precondition }
   const recall: ToolUse['recall'] = (query) => {
     const found = bench.recall(query, signal)
     found.catch(() => {}) // a tool that does not wait for it must not end the process
     return found
   }
   const running: Promise<Outcome> = Promise.resolve()
-    .then(() => tool.run(input, { signal, effectId, tenant, write, ask, recall }))
+    .then(() => tool.run(input, { signal, effectId, ...owner, ...shown, write, ask, recall }))
     .then((value): Outcome => ({ output: cut(value) }))
     .catch((thrown: unknown) => ({ thrown })) // also a result that cannot be written down
   const outcome = await Promise.race([running, gaveUp(signal, bench, over.signal)])
@@ -75,40 +97,75 @@ export async function execute(
 
   if (outcome && 'output' in outcome) {
     const { output } = outcome
-    const message = toolText(bench.newId('msg'), call, output)
+    const result = toolText(bench.newId('msg'), call, output)
+    const message = withEdit(result, editOfBegun(call, bench))
     channel.write(draft('effect.done', { ...about, output }))
     channel.write(draft('message.added', { message, for: 'both' }))
     bench.messages.push(message)
     return undefined
   }
+  const timedOut = time.signal.aborted && !leg.signal.aborted
+  const { thrown } = outcome ?? {}
+  // An error after its signal fired may only say that it stopped: a request may have been sent before.
+  const doubtful = signal.aborted ? !saysNothingHappened(thrown) : thrown instanceof OutcomeUnknown
+  // A tool that reports an unknown outcome itself is believed, unless repeating the call does no harm.
+  const harmless = thrown instanceof OutcomeUnknown ? tool.idempotent : isHarmless(tool)
+  if (!outcome && !(timedOut && isHarmless(tool))) recordLate(running, about, leg.late)
   if (leg.signal.aborted) {
-    // It was told to stop and did, or it may still be at it: then its outcome is taken later.
-    if (outcome) channel.write(draft('effect.failed', { ...about, error: stopped }))
-    else {
-      channel.write(draft('effect.unknown', about))
-      settleLate(running, about, bench)
-    }
+    const known = outcome && !(doubtful && !harmless)
+    channel.write(
+      known ? draft('effect.failed', { ...about, error: stopped }) : draft('effect.unknown', about),
+    )
     throw leg.signal.reason
   }
-  const thrown = outcome?.thrown
-  if (thrown instanceof OutcomeUnknown && !(tool.idempotent || time.signal.aborted)) {
-    await channel.commit(draft('effect.unknown', about))
+  if (thrown instanceof PreconditionChanged && precondition !== undefined) {
+    await channel.commit(draft('effect.failed', { ...about, error: outdated }))
     return thrown
   }
-  const error = time.signal.aborted
-    ? new RuntimeError('tool_timeout', `It took longer than ${timeout / 1000} s and was stopped.`)
-    : thrown
-  const text = `Error executing tool: ${error instanceof Error ? error.message : String(error)}`
-  const message = toolText(bench.newId('msg'), call, text.slice(0, resultLimit), true)
-  const failure = failureOf(error, 'tool_failed')
-  channel.write(draft('effect.failed', { ...about, error: { ...failure, message: text } }))
+  if (doubtful && !harmless) {
+    await channel.commit(draft('effect.unknown', about))
+    return timedOut ? timeoutCut(timeout, outcome) : (thrown as OutcomeUnknown)
+  }
+  const error =
+    timedOut && doubtful ? new RuntimeError('tool_timeout', timeoutText(timeout)) : thrown
+  const failed = failureDraft(about, error)
+  const result = toolText(bench.newId('msg'), call, failed.body.error.message, true)
+  const message = withEdit(result, editOfBegun(call, bench))
+  channel.write(failed)
   channel.write(draft('message.added', { message, for: 'both' }))
   bench.messages.push(message)
   return undefined
 }
 
+const saysNothingHappened = (thrown: unknown): boolean =>
+  thrown instanceof EffectDidNotHappen || thrown instanceof PreconditionChanged
+
+type About = Pick<Body<'effect.done'>, 'effectId' | 'effect' | 'name' | 'callId'>
+
+/** Entry that records a failed call; its message is also the result that the model gets. */
+function failureDraft(about: About, error: unknown): Draft<'effect.failed'> {
+  const text = `Error executing tool: ${error instanceof Error ? error.message : String(error)}`
+  const failure = { ...failureOf(error, 'tool_failed'), message: text.slice(0, resultLimit) }
+  return draft('effect.failed', { ...about, error: failure })
+}
+
+const timeoutText = (timeout: number) => `The call did not finish within ${timeout / 1000} s.`
+
+/** Evidence for `check()` and for the person who is asked. */
+function timeoutCut(timeout: number, outcome: Outcome): Cut {
+  if (!outcome) {
+    const message = `${timeoutText(timeout)} It may still be running.`
+    return { message, over: false, timedOut: true, running: true }
+  }
+  const thrown = 'thrown' in outcome ? outcome.thrown : undefined
+  const why = thrown instanceof Error ? thrown.message : String(thrown)
+  const message = `${timeoutText(timeout)} It ended with: ${why.slice(0, 1_000)}`
+  return { message, over: true, timedOut: true }
+}
+
 /** The only failure after which a call is made again without asking. */
 export const notBegun = { code: 'not_begun', message: 'Stopped before it began.' }
+const outdated = { ...notBegun, message: 'What the approver saw had changed. Nothing was done.' }
 const stopped = { code: 'cancelled', message: 'Stopped while it was running.' }
 
 /** Resolves a while after the signal fired, for tools that do not listen. */
@@ -122,32 +179,15 @@ async function gaveUp(signal: AbortSignal, { clock }: Bench, over: AbortSignal) 
   return undefined
 }
 
-/** The outcome of an effect that was begun is taken even after its run has ended. */
-function settleLate(
-  running: Promise<Outcome>,
-  about: Pick<Body<'effect.done'>, 'effectId' | 'effect' | 'name' | 'callId'>,
-  { leg }: Bench,
-): void {
-  const { thread, runId, legId } = leg
-  const { effectId } = about
-  const inDoubt = new Promise<void>((resolve) => {
-    if (thread.state.effects.get(effectId)?.state === 'unknown') return resolve()
-    const unlisten = thread.listen((entry) => {
-      if (entry.kind !== 'effect.unknown' || entry.body.effectId !== effectId) return
-      unlisten()
-      resolve()
-    })
-  })
-  void running.then(async (outcome) => {
+/**
+ * Offers the outcome of a call that did not return in time, once it returns. An error that the tool throws
+ * after it was told to stop says nothing, unless the tool says that the effect did not happen.
+ */
+function recordLate(running: Promise<Outcome>, about: About, late: Leg['late']): void {
+  void running.then((outcome) => {
     if (!outcome) return
-    await inDoubt // it may come back before that is written
-    const settled =
-      'output' in outcome
-        ? draft('effect.done', { ...about, output: outcome.output }, { runId, legId })
-        : draft('effect.failed', { ...about, error: stopped }, { runId, legId })
-    const expect = [{ fact: `effect:${effectId}`, is: 'unknown' }]
-    const actor = { type: 'system', id: 'late' } as const
-    await thread.commit([settled], { guard: { expect }, actor }).catch(() => {})
+    if ('output' in outcome) late(draft('effect.done', { ...about, output: outcome.output }))
+    else if (saysNothingHappened(outcome.thrown)) late(failureDraft(about, outcome.thrown))
   })
 }
 

@@ -41,10 +41,12 @@ export class Fitting {
     return request
   }
 
-  /** Less room than the last request took; false when that has been tried often enough. */
+  /** Less room than the last request took; false if that was tried often enough, or nothing can be left out. */
   shrink(): boolean {
     if (++this.#shrunk > shrinkings) return false
-    this.#room = Math.min(this.#room, requestTokens(this.#sent)) * 0.6
-    return true
+    const sent = requestTokens(this.#sent)
+    this.#room = Math.min(this.#room, sent) * 0.6
+    const next = fitted(this.#request, this.#room, this.#bench.leg.thread.state.cuts)
+    return requestTokens(next.request) < sent
   }
 }

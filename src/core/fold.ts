@@ -1,5 +1,5 @@
 import { charged, counted, metered, setTo } from './budget-fold.ts'
-import type { Known } from './entries.ts'
+import type { Draft, Known } from './entries.ts'
 import { callsOf, type Message, textOf } from './messages.ts'
 import {
   emptyState,
@@ -32,7 +32,7 @@ export function apply(state: ThreadState, entry: Known): void {
       state.head = entry.body.runId
       return
     case 'thread.renamed':
-      state.title = entry.body.title
+      state.title = titleAfter(state.title, entry)
       return
     case 'thread.archived':
       state.archived = entry.body.archived
@@ -171,6 +171,9 @@ function queued(state: ThreadState, entry: Known<'run.queued'>, known: Run | und
   run.error = null
   if (why === 'recover') run.recoveries++
   if (why === 'retry') {
+    if (options) run.options = options
+    run.released = false
+    state.lastEnded = state.lastEnded.filter((ended) => ended !== runId)
     run.retriedSeq = entry.seq
     run.lastCall = null
     run.extended = false
@@ -206,6 +209,7 @@ function newRun(runId: string, entry: Known): Run {
     retriedSeq: 0,
     recoveries: 0,
     requests: [],
+    released: false,
     before: undefined,
     given: undefined,
     steps: [],
@@ -227,6 +231,7 @@ function endRun(state: ThreadState, run: Run | undefined, status: RunStatus, ent
   run.steps = []
   run.endedAt = entry.at
   run.endSeq = entry.seq
+  release(state, run)
   // Ended before it began: its place is where it would have begun.
   if (run.parentRunId === undefined)
     run.parentRunId = run.branch ? run.branch.parentRunId : state.head
@@ -234,6 +239,21 @@ function endRun(state: ThreadState, run: Run | undefined, status: RunStatus, ent
   if (state.active !== run.runId) return
   state.active = null
   state.leg = null
+}
+
+/** Ended runs whose options and states stay in memory. */
+const endedRuns = 4
+
+/** Clients send large options and states with every run. Those of runs that ended before the last are dropped. */
+function release(state: ThreadState, { runId }: Run): void {
+  if (!state.lastEnded.includes(runId)) state.lastEnded.push(runId)
+  if (state.lastEnded.length <= endedRuns) return
+  const run = state.runs.get(state.lastEnded.shift() ?? '')
+  if (!run) return
+  run.released = true
+  run.options = {}
+  run.before = undefined
+  run.given = undefined
 }
 
 function added(state: ThreadState, entry: Known<'message.added'>, run: Run | undefined): void {
@@ -246,7 +266,11 @@ function added(state: ThreadState, entry: Known<'message.added'>, run: Run | und
     if (!state.calls.has(call.callId))
       state.calls.set(call.callId, { messageId: message.id, index })
   })
-  if (state.title === null && message.role === 'user') state.title = titleFrom(message)
+  for (const part of message.parts) {
+    if (part.type !== 'media' || !part.stored || state.large.has(part.stored.digest)) continue
+    state.large.set(part.stored.digest, seq)
+  }
+  state.title = titleAfter(state.title, entry)
   if (!run) return
   if (!again) run.messageIds.push(message.id)
   run.recoveries = 0
@@ -290,7 +314,15 @@ function hooked(state: ThreadState, askId: string, at: number, about: Hook['abou
   else state.hooks.set(askId, { about, attempt: 0, at, since: at })
 }
 
-export function titleFrom(message: Message): string {
+/** The title of a thread after an entry: the name that it was given, or its first user message. */
+export function titleAfter(title: string | null, entry: Pick<Draft, 'kind' | 'body'>) {
+  const { kind, body } = entry as Draft
+  if (kind === 'thread.renamed') return body.title
+  if (kind !== 'message.added' || title !== null || body.message.role !== 'user') return title
+  return titleFrom(body.message)
+}
+
+function titleFrom(message: Message): string {
   const line = textOf(message).trim().split('\n', 1)[0] ?? ''
   return line.length > 80 ? `${line.slice(0, 79)}…` : line
 }

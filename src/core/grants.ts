@@ -29,13 +29,14 @@ export function scopeOf(remember: Remember | undefined): Answer['remember'] {
  * Nothing when the tool is not the one that was shown any more.
  */
 export function grantDrafts(
-  { askId, digest, input, rule, ruleDigest, audience }: Ask,
+  ask: Ask,
   { remember }: Answer,
   { tool, agent }: { tool: Tool | undefined; agent: string },
   { now, grantId }: { now: number; grantId: string },
 ): Draft[] {
+  const { askId, rule, ruleDigest, audience } = ask
   if (!remember || !tool || ruleDigest === undefined) return []
-  if (callDigest(tool, input) !== digest) return []
+  if (callDigest(tool, ask.input, ask) !== ask.digest) return []
   const given = draft('grant.given', {
     grantId,
     tool: tool.name,

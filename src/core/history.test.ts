@@ -5,7 +5,7 @@ import { openAiMessages } from '../wires/chats/interaction.ts'
 import { historyFor } from './branch.ts'
 import { fold } from './fold.ts'
 import { validHistory } from './history.ts'
-import { callsOf, type Message, messageSchema, userText } from './messages.ts'
+import { callsOf, type Message, messageSchema, textOf, userText } from './messages.ts'
 
 const anyMessages = fc.array(anyOf(messageSchema), { maxLength: 12 }) as fc.Arbitrary<Message[]>
 
@@ -81,6 +81,26 @@ describe('validHistory', () => {
     const valid = validHistory(messages)
     expect(valid.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
     expect(valid[2]).toMatchObject({ callId: 'c1', failed: true })
+  })
+
+  test('begins the result of an edited call with the arguments that ran, once', () => {
+    const call = { type: 'call', callId: 'c1', name: 'echo', input: '{"a":1}' } as const
+    const meta = { ranWith: '{"a":2}' }
+    const parts = [{ type: 'text', text: 'two' }] as Message['parts']
+    const messages: Message[] = [
+      userText('u1', 'go'),
+      { id: 'a1', role: 'assistant', parts: [call] },
+      { id: 't1', role: 'tool', callId: 'c1', parts, meta },
+    ]
+    const valid = validHistory(validHistory(messages))
+    expect(textOf(valid[2]!)).toBe(
+      'The approver changed the arguments of this call. It ran with these arguments: {"a":2}\n\ntwo',
+    )
+    assertProviderAccepts(valid)
+    const long = { ...messages[2]!, meta: { ranWith: 'x'.repeat(100_000) } }
+    const cut = textOf(validHistory([...messages.slice(0, 2), long])[2]!)
+    expect(cut).toContain('(cut: 80000 more characters)')
+    expect(cut.length).toBeLessThan(21_000)
   })
 
   test('puts results in the order of the calls, whatever order they came in', () => {

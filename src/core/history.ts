@@ -2,7 +2,8 @@ import { callsOf, type Message, type Part, toolText } from './messages.ts'
 
 /**
  * Makes any history valid for every provider (I8): each call is followed at once by exactly one
- * result, in the order of the calls; results without a call and empty messages are left out.
+ * result, in the order of the calls; results without a call and empty messages are left out. The
+ * result of an edited call begins with the arguments that ran.
  */
 export function validHistory(messages: readonly Message[]): Message[] {
   const results = new Map<string, Message>()
@@ -29,11 +30,30 @@ export function validHistory(messages: readonly Message[]): Message[] {
       const result = results.get(call.callId)
       const text = result ? '' : 'This call was not made: the run ended before it.'
       valid.push(
-        result?.parts.length ? result : toolText(`none_${call.callId}`, call, text, !result),
+        result?.parts.length
+          ? withArguments(result)
+          : toolText(`none_${call.callId}`, call, text, !result),
       )
     }
   }
   return valid
+}
+
+/** Characters of edited arguments that the model is told. */
+const longestArguments = 20_000
+
+/**
+ * The result of a call whose arguments the approver changed, as the model is told it: with the arguments that
+ * ran. The result itself stays as it is, because clients and agents may parse it.
+ */
+export function withArguments(result: Message): Message {
+  const { ranWith, ...meta } = result.meta ?? {}
+  if (typeof ranWith !== 'string') return result
+  const left = ranWith.length - longestArguments
+  const cut = left > 0 ? ` (cut: ${left} more characters)` : ''
+  const note = 'The approver changed the arguments of this call. It ran with these arguments:'
+  const text = `${note} ${ranWith.slice(0, longestArguments)}${cut}\n\n`
+  return { ...result, meta, parts: [{ type: 'text', text }, ...result.parts] }
 }
 
 /** Providers refuse messages that say nothing. */

@@ -39,7 +39,7 @@ interface Setup extends Pick<Access, 'upToDate'> {
 /** What is done with a caller's threads besides talking: list, show, rename, remove. */
 export function keeping({ upToDate, store, bus, cache, audit, ...setup }: Setup) {
   const { clock, newId, closing, ringHere, forget } = setup
-  const verdictOf = auditor(store, audit)
+  const verdictOf = auditor(store, audit, clock)
 
   return {
     /** Shows the newest branch that a run is on. */

@@ -11,7 +11,7 @@ describe('a lease', () => {
       return new Set([7])
     }
     const beat = heartbeat(renew, 9_000, clock)
-    const lease = beat.lease(7)
+    const lease = beat.lease(7, clock.monotonic())
     await clock.advance(60_000)
     await lease.hold()
     expect(renewals).toBeGreaterThanOrEqual(20)
@@ -24,7 +24,7 @@ describe('a lease', () => {
     let now = 0
     const frozen = { ...fakeClock(), now: () => now, monotonic: () => now }
     const beat = heartbeat(async () => held, 9_000, frozen)
-    const lease = beat.lease(7)
+    const lease = beat.lease(7, frozen.monotonic())
     now += 8_000
     await lease.hold()
     now += 20_000
@@ -37,7 +37,7 @@ describe('a lease', () => {
     let now = 0
     const frozen = { ...fakeClock(), now: () => now, monotonic: () => now }
     const beat = heartbeat(() => Promise.reject(new Error('away')), 9_000, frozen)
-    const lease = beat.lease(7)
+    const lease = beat.lease(7, frozen.monotonic())
     await lease.hold()
     now += 5_000
     await expect(lease.hold()).rejects.toThrow('away')

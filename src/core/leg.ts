@@ -1,9 +1,12 @@
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import type { Channel } from './channel.ts'
 import type { Actor } from './entries.ts'
 import { RuntimeError } from './errors.ts'
+import type { LateOutcome } from './late.ts'
 import type { Run } from './state.ts'
 import type { Thread } from './thread.ts'
+import type { ToolContext } from './tool.ts'
 
 /**
  * Why a leg stops before its agent is done. An ask that waits is `parked`; `again`: its agent failed;
@@ -24,6 +27,8 @@ export const isStop = (error: unknown, why: LegStop['why']): boolean =>
 /** The right to drive, held by heartbeat. Effects start only well inside it (I4). */
 export interface Lease {
   readonly fence: number
+  /** Milliseconds that it lasts after each renewal. */
+  readonly ttl: number
   /** Resolves while the lease surely holds for a while yet; rejects when it was lost. */
   hold(): Promise<void>
 }
@@ -41,19 +46,40 @@ export interface Leg {
   /** Ends the leg's work: what it has begun is told to stop. */
   readonly abort: AbortController
   readonly signal: AbortSignal
+  /** Secrets of the run, which must not be written in the sentence of an error either. */
+  readonly secrets?: () => readonly string[]
   /** Fires when the server is about to go: the leg is handed over before its next effect. */
   readonly leaving: AbortSignal
   /** Fires when the server itself is going: nothing more can be written. */
   readonly closing: AbortSignal
+  /** Records the outcome of a tool call that this leg can no longer record itself. */
+  readonly late: (outcome: LateOutcome) => void
 }
+
+/** The tenant and user that own the thread, as tools are given them. */
+export const ownerOf = ({ thread }: Pick<Leg, 'thread'>): ToolContext => ({
+  tenant: thread.state.tenant,
+  user: thread.state.owner,
+})
 
 /** Where another server can go on as if nothing had been: nothing is begun, all before it is written. */
 export function mayHandOver({ leaving }: Leg): void {
   if (leaving.aborted) throw new LegStop('handover')
 }
 
+/**
+ * Resolves when the leg may start something with effects: its lease surely holds for a while yet. Waits while
+ * the store is unavailable. Rejects when the lease was lost or the leg was told to stop. Call it immediately
+ * before each start, also before a retry.
+ */
+export async function holdLease({ lease, signal }: Leg, channel: Pick<Channel, 'away'>) {
+  await channel.away(() => lease.hold())
+  signal.throwIfAborted()
+}
+
 export interface Heartbeat {
-  lease(fence: number): Lease
+  /** `claimedAt`: the monotonic time before the claim was sent. The lease begins no earlier. */
+  lease(fence: number, claimedAt: number): Lease
   stop(): void
 }
 
@@ -86,20 +112,18 @@ export function heartbeat(renew: () => Promise<Set<number>>, ttl: number, clock:
   run().catch(() => {})
 
   return {
-    lease: (fence) => {
-      const claimedAt = clock.monotonic()
-      return {
-        fence,
-        async hold() {
-          const since = Math.max(claimedAt, held?.has(fence) ? renewedAt : 0)
-          if (clock.monotonic() < since + ttl / 2) return
-          await beat()
-          if (!held?.has(fence)) throw new LegStop('lost')
-          if (clock.monotonic() < renewedAt + ttl / 2) return
-          throw new RuntimeError('store_unavailable')
-        },
-      }
-    },
+    lease: (fence, claimedAt) => ({
+      fence,
+      ttl,
+      async hold() {
+        const since = Math.max(claimedAt, held?.has(fence) ? renewedAt : 0)
+        if (clock.monotonic() < since + ttl / 2) return
+        await beat()
+        if (!held?.has(fence)) throw new LegStop('lost')
+        if (clock.monotonic() < renewedAt + ttl / 2) return
+        throw new RuntimeError('store_unavailable')
+      },
+    }),
     stop: () => ended.abort(),
   }
 }

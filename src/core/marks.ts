@@ -1,16 +1,21 @@
 import { audienceOf } from './audience.ts'
+import { editOf } from './edited.ts'
 import type { Draft, Envelope } from './entries.ts'
-import { titleFrom } from './fold.ts'
+import { titleAfter } from './fold.ts'
 import type { ThreadState } from './state.ts'
 import type { Marks } from './store.ts'
 
 /** Milliseconds a driver has to stop after a cancel; then anyone may write the end for it. */
 export const cancelGrace = 5_000
 
-/** What an entry changes in the store's indexes: the only place that knows facts by name. */
+/**
+ * Returns the changes of an entry to the store's indexes. Only this file knows facts by name. `title`: the
+ * thread's title before this entry, which an earlier entry of the same transition may have set.
+ */
 export function marksOf(
   entry: Draft & Pick<Envelope, 'at' | 'id' | 'actor'>,
   state: ThreadState,
+  title = state.title,
 ): Marks {
   const { at, id, runId = '', legId = '' } = entry
   const thread = { updatedAt: at }
@@ -55,9 +60,9 @@ export function marksOf(
     case 'message.added': {
       const { message } = entry.body
       if (message.role !== 'user') return { thread }
-      const title = state.title === null ? { title: titleFrom(message) } : {}
+      const named = title === null ? { title: titleAfter(title, entry) } : {}
       const facts = dictionary([`message:${message.id}`, runId || '-'])
-      return { facts, thread: { ...thread, ...title } }
+      return { facts, thread: { ...thread, ...named } }
     }
     case 'ask.raised': {
       const { ask } = entry.body
@@ -78,14 +83,19 @@ export function marksOf(
       }
     }
     case 'ask.answered': {
-      const { askId, state: settled } = entry.body
-      const { hook } = state.asks.get(askId) ?? {}
+      const { askId, state: settled, card } = entry.body
+      const { hook, ask } = state.asks.get(askId) ?? {}
+      const edit = ask && editOf({ ask, answer: entry.body })
       const told = hook && hookMarks(askId, hook === 'both' ? 'settled' : null, 0, at)
       const byPerson = entry.actor.type === 'user' && settled !== 'cancelled'
       const by = byPerson ? { decidedBy: entry.actor.id } : {}
       return {
         facts: { [`ask:${askId}`]: settled, ...told?.facts },
-        ask: { askId, state: settled, settledAt: at, ...by },
+        ask: {
+          ...{ askId, state: settled, settledAt: at, ...by },
+          ...(card && { title: card.title }),
+          ...(edit && { edited: true }),
+        },
         timers: { [`ask:${askId}`]: null, ...told?.timers },
       }
     }

@@ -3,6 +3,10 @@ import { z } from 'zod'
 /** What is said on a thread, in our own shape. Wires and models convert at their edge. */
 const meta = z.record(z.string(), z.unknown()).optional()
 
+/** Data that is left in the journal: its digest, and how many characters of base64 it has. */
+const storedSchema = z.object({ digest: z.string(), length: z.number() })
+export type StoredData = z.infer<typeof storedSchema>
+
 export const partSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string(), meta }),
   z.object({ type: z.literal('reasoning'), text: z.string(), meta }),
@@ -14,12 +18,16 @@ export const partSchema = z.discriminatedUnion('type', [
     input: z.string(),
     meta,
   }),
-  /** An image, sound or document: `data` is base64, or `url` says where it is. */
+  /**
+   * An image, sound or document: `data` is base64, or `url` says where it is. `stored`: the data is in
+   * an earlier message of the thread, or in the journal only; see large-parts.ts.
+   */
   z.object({
     type: z.literal('media'),
     mediaType: z.string(),
     data: z.string().optional(),
     url: z.string().optional(),
+    stored: storedSchema.optional(),
     name: z.string().optional(),
     meta,
   }),

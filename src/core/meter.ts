@@ -8,9 +8,18 @@ const counters = {
   handrail_model_cost_total: 'Money by the price table',
 } as const
 
+/** Models that are counted by name, and characters of a name: a graph may let its clients name the model. */
+const maxModels = 500
+const maxName = 200
+
 /** Counts model calls of this process, as Prometheus reads them. */
 export function callMeter(providers: Providers) {
   const sums = new Map<string, number>()
+  const models = new Set<string>()
+  const labelOf = (model: string): string => {
+    if (model.length <= maxName && models.size < maxModels) models.add(model)
+    return models.has(model) ? model : 'other'
+  }
   const add = (name: keyof typeof counters, labels: Record<string, string>, by: number) => {
     const list = Object.entries(labels).map(([label, value]) => `${label}="${escaped(value)}"`)
     const key = `${name}{${list.join(',')}}`
@@ -18,7 +27,7 @@ export function callMeter(providers: Providers) {
   }
   return {
     take({ model, tenant, outcome, usage = {} }: MeteredCall): void {
-      const who = { model, tenant }
+      const who = { model: labelOf(model), tenant }
       add('handrail_model_calls_total', { ...who, outcome }, 1)
       const kinds = {
         input: usage.inputTokens,
@@ -38,8 +47,16 @@ export function callMeter(providers: Providers) {
       }
       const circuit = 'handrail_provider_circuit_open'
       lines.push(`# HELP ${circuit} 1 while a provider is not asked`, `# TYPE ${circuit} gauge`)
-      for (const [name, isOpen] of providers.states())
+      const states = [...providers.states()]
+      for (const [name, { isOpen }] of states)
         lines.push(`${circuit}{provider="${escaped(name)}"} ${isOpen ? 1 : 0}`)
+      const clients = 'handrail_provider_client_circuits_open'
+      lines.push(
+        `# HELP ${clients} Keys of clients with which a provider is not asked`,
+        `# TYPE ${clients} gauge`,
+      )
+      for (const [name, { openClients }] of states)
+        lines.push(`${clients}{provider="${escaped(name)}"} ${openClients}`)
       return `${lines.join('\n')}\n`
     },
   }

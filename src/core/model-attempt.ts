@@ -9,7 +9,7 @@ import { reserve } from './governor.ts'
 import { isStop, LegStop, mayHandOver } from './leg.ts'
 import type { Message } from './messages.ts'
 import type { Model, ModelRequest, ModelUse } from './model.ts'
-import type { Pass } from './providers.ts'
+import type { Credential, Pass } from './providers.ts'
 import { priced } from './usage.ts'
 import { watched } from './watch.ts'
 import { requestTokens } from './window.ts'
@@ -41,7 +41,8 @@ export async function once(
   const { leg, channel, clock } = bench
   let pass: Pass
   try {
-    pass = await rules.providers.of(model.provider ?? model.name).enter(leg.signal)
+    const provider = model.provider ?? model.name
+    pass = await rules.providers.of(provider, credentialOf(model, use)).enter(leg.signal)
   } catch (error) {
     if (leg.signal.aborted) throw leg.signal.reason
     return { failure: toRuntimeError(error), unsent: true }
@@ -63,14 +64,20 @@ export async function once(
       ...(way !== undefined && { path: way }),
       effectId: about.effectId,
     }
+    let sent: ModelRequest
+    try {
+      sent = { ...request, messages: await leg.thread.whole(request.messages) }
+    } catch (error) {
+      return { failure: toRuntimeError(error), unsent: true }
+    }
     const { last } = await reserve({ intent, need, pending }, governor, bench)
-    await channel.away(() => leg.lease.hold())
+    await channel.away(() => leg.lease.hold()) // an abort is handled below, with the call's record
     const writing = new Writing(messageId, bench, rules.sizes, hidden)
     const usage = () => writing.usage && { usage: priced(writing.usage, rules.prices[model.name]) }
     const ends = offshoot(leg.signal)
     try {
       leg.signal.throwIfAborted()
-      const events = model.stream(last ? summingUp(request) : request, ends.signal, use)
+      const events = model.stream(last ? summingUp(sent) : sent, ends.signal, use)
       for await (const event of watched(events, rules.silence, clock, ends.abort)) {
         const pause = writing.take(event)
         if (pause) await pause
@@ -111,6 +118,11 @@ export async function once(
   } finally {
     pass.leave(outcome)
   }
+}
+
+const credentialOf = ({ account }: Model, { apiKey }: ModelUse): Credential | undefined => {
+  if (apiKey !== undefined) return { owner: 'client', key: apiKey }
+  return account === undefined ? undefined : { owner: 'operator', key: account }
 }
 
 /** Tools stay known, for providers refuse a history with calls of tools that they were not told of. */

@@ -64,7 +64,8 @@ export function modelCaller(setup: AgentSetup, bench: Bench) {
     ordinals.set(place, ordinal + 1)
     const { key, effectId } = effectKey(leg.runId, checkpoint, way, ordinal)
     // Of the agent's own model, whichever is asked: the agent asks for the same.
-    const digest = requestDigest((call.by ?? setup.model).name, request)
+    const messageDigests = await leg.thread.digestsOf(request.messages)
+    const digest = requestDigest((call.by ?? setup.model).name, request, messageDigests)
     const { effects, messages } = leg.thread.state
     const made = recorded(effects.get(effectId), digest)
     const done = path === undefined ? earlier(digest, made) : made
@@ -137,7 +138,11 @@ function keyFor({ keyHeader }: CallRules, { leg, secrets }: Bench): ModelUse {
 }
 
 /** Grows with the number of messages, not with what they say: each is digested once in its life. */
-function requestDigest(model: string, { messages, tools, system, parameters }: ModelRequest) {
-  const parts = sha256([...messages, ...tools].map(digestOnce).join())
+function requestDigest(
+  model: string,
+  { tools, system, parameters }: ModelRequest,
+  messageDigests: readonly string[],
+) {
+  const parts = sha256([...messageDigests, ...tools.map(digestOnce)].join())
   return digestOf([model, system, parameters ?? null, parts])
 }

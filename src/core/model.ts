@@ -14,6 +14,8 @@ export interface Model {
   readonly window?: number
   /** Whose limits and outages it shares; without it, only its own. */
   readonly provider?: string
+  /** Digest of the key and the address that it is called with: an outage of one is not one of the others. */
+  readonly account?: string
   /**
    * Streams one answer. Throws a `RuntimeError` of the provider category for what providers do;
    * when the signal fires it ends or throws, soon, and what it throws then does not matter.
@@ -26,7 +28,7 @@ export function refuseMedia(messages: readonly Message[], { name, accepts = [] }
   for (const { id, parts } of messages) {
     for (const [j, part] of parts.entries()) {
       if (part.type !== 'media') continue
-      const { mediaType, data, url } = part
+      const { mediaType, data, url, stored } = part
       const field = `messages.${id}.content.${j}`
       const refuse = (problem: string): never => {
         throw new RuntimeError('media_unsupported', problem, { field })
@@ -34,7 +36,8 @@ export function refuseMedia(messages: readonly Message[], { name, accepts = [] }
       const reads = accepts.length > 0 ? `It reads ${accepts.join(', ')}.` : 'It reads text only.'
       if (!accepts.some((one) => covers(one, mediaType)))
         refuse(`The model ${name} cannot read ${mediaType}. ${reads}`)
-      if (!data && !url) refuse(`There is nothing of ${mediaType} here. Send its data or its url.`)
+      if (!data && !url && !stored)
+        refuse(`There is nothing of ${mediaType} here. Send its data or its url.`)
       if (data && !isBase64(data)) refuse(`The data of ${mediaType} is not base64. Encode it.`)
     }
   }

@@ -213,7 +213,7 @@ test('what is written and cannot be folded yet, because the store went away, is 
   await other.commit([draft('thread.renamed', { title: 'theirs' })], writing)
   away = true
   const drafts = [draft('thread.renamed', { title: 'mine' })]
-  await expect(mine.commit(drafts, writing)).rejects.toMatchObject({ code: 'store_unavailable' })
+  await expect(mine.commit(drafts, writing)).rejects.toMatchObject({ code: 'outcome_unknown' })
   away = false
   await mine.commit(drafts, writing)
   expect(mine.state).toMatchObject({ seq: 3, title: 'mine' })
@@ -260,8 +260,78 @@ test('is ready only while the store takes writes', async () => {
   const { runtime, stop } = start()
   expect(await runtime.problem()).toBeUndefined()
   setAway(true)
-  expect(await runtime.problem()).toBe('Storage takes no writes.')
+  await expect.poll(() => runtime.problem()).toBe('Storage takes no writes.')
   setAway(false)
-  expect(await runtime.problem()).toBeUndefined()
+  await expect.poll(() => runtime.problem()).toBeUndefined()
   await stop()
+})
+
+test('a write that is durable but cannot be folded is an unknown outcome and no refusal', async () => {
+  const inner = memoryStore({ clock: systemClock })
+  let armed = false
+  const store: Store = {
+    ...inner,
+    async append(threadId, entries, guard) {
+      if (!armed) return await inner.append(threadId, entries, guard)
+      // Another server writes in between, and what it wrote cannot be read.
+      const between = { id: 'e', kind: 'thread.renamed' as const, body: '{"title":"T"}' }
+      await inner.append(threadId, [{ ...entries[0]!, ...between, marks: {} }], {})
+      return await inner.append(threadId, entries, guard)
+    },
+    async read(threadId, range) {
+      if (armed) throw new RuntimeError('store_unavailable')
+      return await inner.read(threadId, range)
+    },
+  }
+  const runtime = createRuntime({
+    ...{ store, bus: localBus(), queue: localQueue(systemClock), log: silent },
+    agents: [{ agent: toolLoop({ name: 'assistant' }), model: scriptedModel([]) }],
+  })
+  const { thread } = await runtime.create(caller, 'c', {})
+  armed = true
+  const started = runtime.start(caller, 'c', { messages: [userText('m', 'hi')] })
+  const error = await started.catch((thrown: RuntimeError) => thrown)
+  armed = false
+  const queued = (await inner.read(thread.threadId)).find(({ kind }) => kind === 'run.queued')
+  expect(error).toMatchObject({
+    code: 'outcome_unknown',
+    data: { thread_id: 'c', run_id: queued!.runId },
+  })
+  await runtime.stop(0)
+})
+
+test('a late write that cannot be read back is not made again', async () => {
+  const clock = warpClock()
+  const inner = memoryStore({ clock })
+  const answer = gate()
+  let reads = true
+  const store: Store = {
+    ...inner,
+    async append(threadId, entries, guard) {
+      const placed = await inner.append(threadId, entries, guard)
+      if (entries.some(({ kind }) => kind === 'thread.renamed')) await answer.pass()
+      return placed
+    },
+    async read(threadId, range) {
+      if (!reads) throw new RuntimeError('store_unavailable')
+      return await inner.read(threadId, range)
+    },
+  }
+  const around = { store, bus: localBus(), clock, newId, crash: () => {} }
+  const thread = new Thread('t', around)
+  const name = { tenant: 't', owner: 'u', clientId: 'c' }
+  const actor = { type: 'user', id: 'u' } as const
+  await thread.commit([draft('thread.created', { ...name, agent: 'a' })], { guard: {}, actor })
+  const drafts = [draft('thread.renamed', { title: 'T' })]
+  const first = thread.commit(drafts, { guard: {}, actor })
+  await answer.reached
+  clock.advance(5_001)
+  await expect(first).rejects.toMatchObject({ code: 'outcome_unknown' })
+  reads = false
+  answer.open()
+  await thread.settled()
+  reads = true
+  await thread.commit(drafts, { guard: {}, actor })
+  const kinds = (await inner.read('t')).map(({ kind }) => kind)
+  expect(kinds).toEqual(['thread.created', 'thread.renamed'])
 })

@@ -39,6 +39,8 @@ const most = 8
 /** Milliseconds until it is looked again for what had to wait. */
 const soon = 500
 const longestPause = 3_600_000
+/** Part of a pause that is added at random. */
+const longestJitter = 1 / 4
 /** Tried for so long. */
 const patience = 86_400_000
 
@@ -59,7 +61,7 @@ export class Outbox {
     const { clock, leaving, ring } = this.#setup
     if (leaving.aborted) return
     for (const [askId, hook] of thread.state.hooks) {
-      if (hook.at > clock.now() || this.#underWay.has(askId)) continue
+      if (isLater(hook, clock.now()) || this.#underWay.has(askId)) continue
       if (this.#underWay.size >= most) {
         ring(thread.threadId, clock.now() + soon)
         return
@@ -84,7 +86,7 @@ export class Outbox {
         return await this.#done(thread, askId, about, tries, 'given_up')
       }
       const pause = Math.min(longestPause, again * 2 ** tries)
-      const next = clock.now() + Math.ceil(pause * (1 + Math.random() / 4))
+      const next = clock.now() + Math.ceil(pause * (1 + Math.random() * longestJitter))
       // Whoever gets this written makes this try; a crash leaves it to the next.
       const tried = draft('hook.tried', { askId, about, attempt, next })
       if (!(await write(thread, [tried], askId, hookFact(about, tries)))) return
@@ -108,6 +110,10 @@ export class Outbox {
     await write(thread, [done], askId, hookFact(about, attempt))
   }
 }
+
+/** Whether the next try is due later. One that is further away than any pause was set by a clock that was set back. */
+const isLater = ({ at }: Hook, now: number): boolean =>
+  at > now && at - now <= longestPause * (1 + longestJitter)
 
 const actor: Actor = { type: 'system', id: 'outbox' }
 

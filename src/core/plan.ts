@@ -6,7 +6,8 @@ import type { Guard } from './guard.ts'
 import { type CallPart, callsOf } from './messages.ts'
 import type { PolicyRule } from './policy.ts'
 import type { EffectRecord } from './state.ts'
-import type { OutcomeUnknown, Tool } from './tool.ts'
+import type { Expectation } from './store.ts'
+import type { Tool } from './tool.ts'
 
 export interface Toolbox {
   agent: string
@@ -22,11 +23,40 @@ export interface Toolbox {
 
 /** What is to be done with one call. */
 export type Plan =
-  | { do: 'say'; text: string; failed: boolean; also: Draft[]; messageId?: string }
+  | {
+      do: 'say'
+      text: string
+      failed: boolean
+      also: Draft[]
+      messageId?: string
+      expect?: Expectation[]
+    }
   | { do: 'run'; execution: Execution }
-  | { do: 'raise'; ask: () => Promise<Ask> }
-  | { do: 'look'; execution: Execution; record: EffectRecord; stale: boolean; cut?: OutcomeUnknown }
+  | { do: 'raise'; ask: () => Promise<Ask>; expect?: Expectation[] }
+  | {
+      do: 'look'
+      execution: Execution
+      record: EffectRecord
+      /** The plan for a call that did not happen: the policy decides again whether it may run. */
+      again: () => Plan
+      cut?: Cut
+    }
   | { do: 'wait' }
+
+/** Why the outcome of a call that this leg made is unknown. `OutcomeUnknown` is one. */
+export interface Cut {
+  message: string
+  /** Nothing of it can still be going on. */
+  over: boolean
+  /** The call exceeded its timeout; `running`: and has not returned since. */
+  timedOut?: boolean
+  running?: boolean
+}
+
+/** Facts that a plan for a call that was begun before relies on: nobody has settled or begun it since. */
+export const unmoved = (effectId: string, state: EffectRecord['state']): Expectation[] => [
+  { fact: `effect:${effectId}`, is: state },
+]
 
 export const say = (text: string, failed = true, ...also: Draft[]): Plan & { do: 'say' } => ({
   do: 'say',

@@ -1,4 +1,4 @@
-import { askUnder } from './asked.ts'
+import { approvalOf, askUnder } from './asked.ts'
 import type { Bench } from './effects.ts'
 import { effectKey, recorded } from './effects.ts'
 import { type Answer, draft } from './entries.ts'
@@ -6,10 +6,10 @@ import { type Execution, notBegun } from './execute.ts'
 import { grantFor } from './grants.ts'
 import { parseInput, settledInput } from './inputs.ts'
 import { asText, type CallPart } from './messages.ts'
-import { changed, type Plan, placeOf, say, type Toolbox } from './plan.ts'
+import { changed, type Plan, placeOf, say, type Toolbox, unmoved } from './plan.ts'
 import { callDigest, judge, type Verdict } from './policy.ts'
 import { showCall } from './showing.ts'
-import type { AskRecord } from './state.ts'
+import type { AskRecord, EffectRecord } from './state.ts'
 import { defaultToolTimeout, jsonSchemaOf, type Tool } from './tool.ts'
 
 /** What is to be done with a call: by the policy, the answers of people, and the ledger. */
@@ -24,13 +24,16 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const place = placeOf(call, bench)
   const { key, effectId } = effectKey(leg.runId, place.messageId, 'call', place.index)
   const record = state.effects.get(effectId)
-  const approval = askUnder(bench, `call:${call.callId}`)
-  const input = settledInput(given.input, tool, approval, record)
-  const digest = callDigest(tool, input)
+  const approval = approvalOf(bench, call.callId)
+  const settled = settledInput(given, tool, { approval, record }, bench)
+  if ('problem' in settled) return say(settled.problem)
+  const { input, shown, raw, digest } = settled
   const execution: Execution = {
     call,
     tool,
     input,
+    shown,
+    ...(raw && { raw }),
     intent: {
       effectId,
       effect: 'tool',
@@ -39,46 +42,88 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
       key,
       digest,
       attempt: (record?.intent.attempt ?? 0) + 1,
-      input,
+      input: shown,
+      ...(raw && { raw }),
       timeout: tool.timeout ?? defaultToolTimeout,
       idempotent: tool.idempotent ?? false,
       ...(tool.access && { access: tool.access }),
       ...(approval && { askId: approval.ask.askId }),
-      ...(record?.intent.rule !== undefined && { rule: record.intent.rule }),
     },
+    ...(record && { seen: record.state }),
   }
   const done = recorded(record, digest)
   if (done) return say(done.output ?? '', false) // it came back after its leg had ended
-  const denied = record ? undefined : denial(call, input, box)
-  if (denied) return denied
+  if (record && isReported(record)) return say(record.error?.message ?? '')
+
   // Begun before and without a result now: it may have happened, in full or in part.
   const doubt = record && record.error?.code !== notBegun.code && !tool.idempotent
-  const go = (stale = false): Plan =>
-    doubt ? { do: 'look', execution, record, stale } : { do: 'run', execution }
-
-  if (record && !approval) return go() // it was allowed when it was begun
-  const verdict = judge(box.policy, { tool, agent: box.agent, input })
-  // What is denied now is not done, whoever approved it before.
-  const wanted = !approval || approval.answer?.state === 'approved'
-  if (verdict.decision === 'deny' && !record && wanted) return refused(call, verdict)
-  if (approval) return afterAnswer(approval, execution, go, Boolean(doubt))
-  const grant = grantFor(state, { tool, agent: box.agent, verdict }, clock.now())
-  if (verdict.decision === 'allow' || grant) {
+  /** Settles the earlier attempt of a call that is not run again. */
+  const refuse = (plan: Plan): Plan =>
+    record && plan.do === 'say' ? withoutRepeat(plan, record, call) : plan
+  /** Applies guardrails, policy, answers and grants as they are now, also to a call that was begun before. */
+  const permit = (): Plan => {
+    const denied = denial(call, shown, box)
+    const wanted = !approval || approval.answer?.state === 'approved'
+    if (denied && wanted) return refuse(denied)
+    const verdict = judge(box.policy, { tool, agent: box.agent, input, shown })
+    // A deny rule applies also to a call that a person approved before.
+    if (verdict.decision === 'deny' && wanted) return refuse(refused(call, verdict))
+    // An idempotent tool may itself have made the change before the crash.
+    const repeats = record && !doubt && record.error?.code !== notBegun.code
+    if (approval && tool.preview && !repeats) {
+      const { precondition } = approval.ask
+      if (precondition !== undefined) execution.precondition = precondition
+      execution.askAgain = () =>
+        approvalAsk(execution, place.messageId, verdict, box, bench, approval)
+    }
+    if (approval) return refuse(afterAnswer(approval, execution))
+    const grant = grantFor(state, { tool, agent: box.agent, verdict }, clock.now())
+    if (verdict.decision !== 'allow' && !grant)
+      return {
+        do: 'raise',
+        ask: () => approvalAsk(execution, place.messageId, verdict, box, bench),
+      }
     execution.intent.rule = verdict.rule
     if (grant) execution.intent.grantId = grant.grantId
-    return go()
+    return { do: 'run', execution }
   }
-  return { do: 'raise', ask: () => approvalAsk(execution, place.messageId, verdict, box, bench) }
+  const approved = !approval || approval.answer?.state === 'approved'
+  return doubt && approved ? { do: 'look', execution, record, again: permit } : permit()
+}
+
+/** Whether the tool itself reported a failure, after its leg could no longer record it. */
+const isReported = ({ state, error }: EffectRecord): boolean =>
+  state === 'failed' && error?.code !== notBegun.code && error?.code !== 'cancelled'
+
+/** A refusal that also settles an earlier attempt: nobody will find out any more what became of it. */
+function withoutRepeat(
+  plan: Plan & { do: 'say' },
+  { intent, state, error }: EffectRecord,
+  { callId }: CallPart,
+): Plan {
+  if (error?.code === notBegun.code) return plan
+  const { effectId, effect, name } = intent
+  const text = `${plan.text} It had been started before; it was not run again.`
+  const failed = draft('effect.failed', {
+    ...{ effectId, effect, name, callId },
+    error: { code: 'tool_failed', message: text },
+  })
+  return { ...plan, text, also: [...plan.also, failed], expect: unmoved(effectId, state) }
 }
 
 async function approvalAsk(
-  { call, tool, input, intent }: Execution,
+  { call, tool, input, shown, raw }: Execution,
   messageId: string,
   { rule, ruleDigest, timeout, atTimeout, audience }: Verdict,
   { agent }: Toolbox,
   bench: Bench,
+  before?: AskRecord,
 ) {
-  const card = await showCall({ tool, input, agent, messageId }, bench)
+  const again = before !== undefined
+  const { card, precondition } = await showCall(
+    { tool, input, shown, agent, messageId, again },
+    bench,
+  )
   return {
     askId: bench.newId('ask'),
     kind: 'approval' as const,
@@ -87,8 +132,11 @@ async function approvalAsk(
     key: `call:${call.callId}`,
     tool: tool.name,
     callId: call.callId,
-    input,
-    digest: intent.digest,
+    input: shown,
+    ...(raw && { raw }),
+    digest: callDigest(tool, shown, { raw, precondition }),
+    ...(precondition !== undefined && { precondition }),
+    ...(before && { replaces: before.ask.askId }),
     schema: jsonSchemaOf(tool),
     card,
     rule,
@@ -160,19 +208,13 @@ const clientToolTimeout = 24 * 3_600_000
 /** A result keeps the id that the client gave it, so that it is not shown twice. */
 const idOf = ({ messageId }: Answer) => (messageId === undefined ? {} : { messageId })
 
-function afterAnswer(
-  { answer, ask }: AskRecord,
-  { intent }: Execution,
-  go: (stale?: boolean) => Plan,
-  doubt: boolean,
-): Plan {
+function afterAnswer({ answer, ask }: AskRecord, execution: Execution): Plan {
   if (!answer) return { do: 'wait' }
   const reason = answer.reason ? `: ${answer.reason}` : '.'
   switch (answer.state) {
     case 'approved': {
-      const stale = intent.digest !== (answer.digest ?? ask.digest)
-      // What has begun as it was approved may have happened, whatever the tool is now.
-      return stale && !doubt ? say(changed) : go(stale)
+      const stale = execution.intent.digest !== (answer.digest ?? ask.digest)
+      return stale ? say(changed) : { do: 'run', execution }
     }
     case 'rejected':
       return say(`The user rejected this call${reason}`)
@@ -200,6 +242,7 @@ function withoutTool(call: CallPart, bench: Bench): Plan {
     schema: { json: {}, issues: () => [] },
     run: () => Promise.reject(new Error(gone)),
   }
-  const execution = { call, tool, input: intent.input, intent }
-  return { do: 'look', execution, record, stale: false }
+  const { input } = intent
+  const execution = { call, tool, input, shown: input, intent, seen: record.state }
+  return { do: 'look', execution, record, again: () => ({ do: 'run', execution }) }
 }

@@ -1,10 +1,12 @@
 import { atOnce } from '../lib/at-once.ts'
 import { ConfigError } from '../lib/config-error.ts'
+import { isJson, isPlain } from '../lib/json.ts'
 import type { PolicyRule } from './policy.ts'
 import { type Reading, readArguments } from './predicates.ts'
 
 export interface ReadRule {
-  arguments(input: unknown): Reading
+  /** `when` reads the parsed input, the conditions as data what JSON represents of it. */
+  arguments(input: unknown, shown?: unknown): Reading
 }
 
 const read = new WeakMap<PolicyRule, ReadRule>()
@@ -22,11 +24,22 @@ export function readRule(rule: PolicyRule, named = 'policy'): ReadRule {
 function readingsOf({ arguments: given, when }: PolicyRule, named: string): ReadRule['arguments'] {
   const data =
     given === undefined ? () => 'yes' as const : readArguments(given, `${named}.arguments`)
-  return (input) => {
-    const reading = data(input)
+  return (input, shown = input) => {
+    const reading = data(input === shown ? input : readable(input, shown))
     if (reading !== 'yes' || when === undefined) return reading
     return asked(when, input)
   }
+}
+
+/** Each parsed argument that JSON represents, and the others as the model sent them. */
+function readable(input: unknown, shown: unknown): unknown {
+  if (typeof input !== 'object' || input === null || !isPlain(input)) return shown
+  const sent = Object(shown) as Record<string, unknown>
+  const parts = Object.entries(input).map(([name, part]) => {
+    if (isJson(part)) return [name, part]
+    return [name, Object.hasOwn(sent, name) ? sent[name] : undefined]
+  })
+  return Object.fromEntries(parts)
 }
 
 /** A promise is not an answer, however true it looks. */

@@ -5,6 +5,7 @@ import {
   callDigest,
   checkPolicy,
   defaultPolicy,
+  globs,
   judge,
   type PolicyRule,
   ruleDigest,
@@ -23,6 +24,26 @@ const judged = (rules: readonly PolicyRule[], one: Tool, input: unknown = {}) =>
   judge(rules, { tool: one, agent: 'a', input })
 const verdict = (rules: readonly PolicyRule[], one: Tool, input: unknown = {}) =>
   judged(rules, one, input).decision
+
+describe('globs', () => {
+  test.each([
+    ['*', '', true],
+    ['a*', 'abc', true],
+    ['*c', 'abc', true],
+    ['a*b*c', 'a-b-b-c', true],
+    ['a*b*c', 'acb', false],
+    ['ab*ba', 'aba', false],
+    ['a.c', 'abc', false],
+    ['abc', 'abcd', false],
+    ['a\n*', 'a\nb', true],
+  ])('%j for %j is %s', (pattern, name, fits) => {
+    expect(globs(pattern, name)).toBe(fits)
+  })
+
+  test('many stars take linear time on a long name', () => {
+    expect(globs(`${'*a'.repeat(12)}b`, 'a'.repeat(2_000))).toBe(false)
+  })
+})
 
 describe('policy', () => {
   test('by default reading is allowed; writing, running and the unknown are asked about', () => {

@@ -41,6 +41,8 @@ export interface Judged {
   tool: Pick<Tool, 'name' | 'server' | 'access'>
   agent: string
   input: unknown
+  /** JSON that stands for an input which JSON cannot represent; see `ParsedInput`. */
+  shown?: unknown
 }
 
 /** Reading is allowed; writing, running code, and what nobody described, is asked about. */
@@ -100,23 +102,40 @@ export function checkPolicy(rules: readonly PolicyRule[]): readonly PolicyRule[]
  * Arguments that cannot be judged fall to the safe side: a rule that allows does not fit, one that asks or
  * denies does.
  */
-function fits(rule: PolicyRule, { tool, agent, input }: Judged): boolean {
+function fits(rule: PolicyRule, { tool, agent, input, shown = input }: Judged): boolean {
   if (rule.tool !== undefined && !globs(rule.tool, tool.name)) return false
   if (rule.server !== undefined && rule.server !== tool.server) return false
   if (rule.agent !== undefined && rule.agent !== agent) return false
   if (rule.access !== undefined && rule.access !== tool.access) return false
-  const reading = readRule(rule).arguments(input)
+  const reading = readRule(rule).arguments(input, shown)
   return reading === 'yes' || (reading === 'unread' && rule.decision !== 'allow')
 }
 
-/** Whether a name is of a pattern, in which `*` stands for any characters. */
+/** Whether a name fits a pattern, in which `*` stands for any characters. Takes linear time. */
 export function globs(pattern: string, name: string): boolean {
-  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`, 's').test(name)
+  const [first = '', ...rest] = pattern.split('*')
+  const last = rest.pop()
+  if (last === undefined) return name === first
+  if (!name.startsWith(first)) return false
+  let at = first.length
+  for (const part of rest) {
+    const found = name.indexOf(part, at)
+    if (found < 0) return false
+    at = found + part.length
+  }
+  return name.length - last.length >= at && name.endsWith(last)
 }
 
 export const schemaDigest = (tool: Tool): string => digestOnce(jsonSchemaOf(tool) as object)
 
 /** What the person sees and what runs are the same when this is the same (I11). */
-export const callDigest = (tool: Tool, input: unknown): string =>
-  digestOf([tool.name, schemaDigest(tool), input, ...(tool.origin ? [tool.origin] : [])])
+export function callDigest(
+  tool: Tool,
+  input: unknown,
+  { raw, precondition }: Pick<Ask, 'raw' | 'precondition'> = {},
+): string {
+  const origin = tool.origin ? [tool.origin] : []
+  const more = { ...(raw && { raw }), ...(precondition !== undefined && { precondition }) }
+  const bound = Object.keys(more).length === 0 ? [] : [more]
+  return digestOf([tool.name, schemaDigest(tool), input, ...origin, ...bound])
+}

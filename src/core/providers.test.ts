@@ -69,13 +69,13 @@ describe('the circuit of a provider', () => {
       code: 'model_unavailable',
       retryAfter: 5,
     })
-    expect([...providers.states()]).toEqual([['p', true]])
+    expect([...providers.states()]).toEqual([['p', { isOpen: true, openClients: 0 }]])
     await clock.advance(5_000)
     const probe = await provider.enter(never)
     await expect(provider.enter(never)).rejects.toMatchObject({ code: 'model_unavailable' })
     probe.leave('answered')
     await Promise.all([provider.enter(never), provider.enter(never)])
-    expect([...providers.states()]).toEqual([['p', false]])
+    expect([...providers.states()]).toEqual([['p', { isOpen: false, openClients: 0 }]])
   })
 
   test('stays open when the one that tries fails, and tries again when it was stopped', async () => {
@@ -105,5 +105,35 @@ describe('the circuit of a provider', () => {
     const { fail, providers } = setup()
     for (let n = 0; n < 3; n++) await fail()
     await providers.of('other').enter(never)
+  })
+
+  test('is each credential’s own: a failing client key opens no other circuit', async () => {
+    const { fail, providers } = setup()
+    const bad = { owner: 'client', key: 'bad' } as const
+    const operator = { owner: 'operator', key: 'digest' } as const
+    for (let n = 0; n < 3; n++) (await providers.of('p', bad).enter(never)).leave(down)
+    await expect(providers.of('p', bad).enter(never)).rejects.toMatchObject({
+      code: 'model_unavailable',
+    })
+    for (const credential of [undefined, operator, { owner: 'client', key: 'good' } as const])
+      (await providers.of('p', credential).enter(never)).leave('answered')
+    expect(providers.states().get('p')).toEqual({ isOpen: false, openClients: 1 })
+    await fail()
+    ;(await providers.of('p', { owner: 'client', key: 'other' }).enter(never)).leave('answered')
+    await fail()
+    await fail() // an answer to another key does not close or reset this one
+    expect(providers.states().get('p')).toEqual({ isOpen: true, openClients: 1 })
+  })
+
+  test('is kept for at most 1,000 client keys, and for those in use', async () => {
+    const { providers } = setup()
+    const gateOf = (n: number) => providers.of('p', { owner: 'client', key: `key ${n}` })
+    const busy = gateOf(0)
+    await busy.enter(never)
+    const idle = gateOf(1)
+    for (let n = 2; n < 1_100; n++) gateOf(n)
+    expect(gateOf(0)).toBe(busy)
+    expect(gateOf(1)).not.toBe(idle)
+    expect(gateOf(1_099)).toBe(gateOf(1_099))
   })
 })

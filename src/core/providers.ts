@@ -1,3 +1,4 @@
+import { sha256 } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
 import { RuntimeError } from './errors.ts'
 
@@ -29,9 +30,23 @@ export interface Pass {
   leave(outcome: RuntimeError | 'answered' | 'stopped'): void
 }
 
-/** What one server knows of the providers it calls. */
+/** The key that a call is made with: the operator's, by its digest, or the client's own. */
+export interface Credential {
+  owner: 'operator' | 'client'
+  key: string
+}
+
+/** Gates of client keys that are kept. Idle ones make room; one that is new begins closed. */
+const maxClientGates = 1_000
+
+/**
+ * The gates of this server: one for each provider and credential, because a key that fails or is throttled
+ * says nothing about the other keys. Credentials are kept as salted digests only.
+ */
 export class Providers {
-  readonly #known = new Map<string, Provider>()
+  readonly #operators = new Map<string, Gate>()
+  readonly #clients = new Map<string, Gate>()
+  readonly #salt = crypto.randomUUID()
   readonly #clock: Clock
   readonly #rules: ProviderRules
 
@@ -40,19 +55,43 @@ export class Providers {
     this.#rules = { ...defaultProviderRules, ...rules }
   }
 
-  of(name: string): Provider {
-    let provider = this.#known.get(name)
-    if (!provider) {
-      provider = new Provider(this.#clock, this.#rules)
-      this.#known.set(name, provider)
-    }
-    return provider
+  of(name: string, credential?: Credential): Provider {
+    const gates = credential?.owner === 'client' ? this.#clients : this.#operators
+    const key = credential ? sha256(JSON.stringify([this.#salt, name, credential.key])) : name
+    const gate = gates.get(key) ?? { name, provider: new Provider(this.#clock, this.#rules) }
+    gates.delete(key)
+    gates.set(key, gate) // the least recently used is first
+    if (this.#clients.size > maxClientGates) this.#forgetIdle(gate)
+    return gate.provider
   }
 
-  /** Providers by name, and whether their circuit is open. */
-  *states(): Iterable<[name: string, isOpen: boolean]> {
-    for (const [name, provider] of this.#known) yield [name, provider.isOpen]
+  #forgetIdle(used: Gate): void {
+    for (const [key, gate] of this.#clients) {
+      if (gate === used || !gate.provider.isIdle) continue
+      this.#clients.delete(key)
+      return
+    }
   }
+
+  /** Providers by name: whether a circuit of the operator's keys is open, and how many of clients' keys are. */
+  states(): Map<string, { isOpen: boolean; openClients: number }> {
+    const states = new Map<string, { isOpen: boolean; openClients: number }>()
+    const stateOf = (name: string) => {
+      const state = states.get(name) ?? { isOpen: false, openClients: 0 }
+      states.set(name, state)
+      return state
+    }
+    for (const { name, provider } of this.#operators.values())
+      stateOf(name).isOpen ||= provider.isOpen
+    for (const { name, provider } of this.#clients.values())
+      stateOf(name).openClients += provider.isOpen ? 1 : 0
+    return states
+  }
+}
+
+interface Gate {
+  name: string
+  provider: Provider
 }
 
 class Provider {
@@ -72,6 +111,10 @@ class Provider {
 
   get isOpen(): boolean {
     return this.#openUntil > 0
+  }
+
+  get isIdle(): boolean {
+    return this.#inside === 0 && this.#line.size === 0
   }
 
   /** Waits for room. Rejects at once while the circuit is open, except for one call that tries it. */

@@ -6,11 +6,11 @@ import { branch } from './branch.ts'
 import { countdown } from './countdown.ts'
 import { type Bench, effectKey, placed, workerOf } from './effects.ts'
 import { type Ask, draft } from './entries.ts'
-import { failureOf, RuntimeError, toRuntimeError } from './errors.ts'
+import { type ErrorCode, failureOf, RuntimeError, toRuntimeError } from './errors.ts'
 import { notBegun } from './execute.ts'
 import { type GovernorRules, reserve } from './governor.ts'
 import type { Guard } from './guard.ts'
-import { isStop, LegStop, mayHandOver } from './leg.ts'
+import { holdLease, isStop, LegStop, mayHandOver } from './leg.ts'
 import { asText, type Message, textOf } from './messages.ts'
 import { retractOpen } from './retract.ts'
 import type { EffectRecord } from './state.ts'
@@ -137,8 +137,7 @@ async function* remoteLeg(
     const { agent } = workerOf(bench)
     const pending = { agent, model: name, purpose: call.title, effectId }
     await reserve({ intent, need: {}, pending }, governor, bench)
-    const held = channel.away(() => leg.lease.hold()).then(() => leg.signal.throwIfAborted())
-    await held.catch((error: unknown) => {
+    await holdLease(leg, channel).catch((error: unknown) => {
       channel.write(draft('effect.failed', { ...about, error: notBegun }))
       throw error
     })
@@ -163,18 +162,34 @@ async function* remoteLeg(
       )
       throw leg.signal.reason
     }
+    // Only a lease that was lost before a start or a retry ends it like this.
+    if (thrown instanceof LegStop) {
+      channel.write(draft('effect.failed', { ...about, error: notBegun }))
+      throw thrown
+    }
     const late = `The remote agent was not done after ${call.timeout / 1_000} s.`
     const error = time.signal.aborted
       ? new RuntimeError('remote_timeout', late)
       : toRuntimeError(thrown, 'agent_failed')
-    await retractOpen(leg, channel, error.code)
-    channel.write(draft('effect.failed', { ...about, error: failureOf(error) }))
-    throw error
+    const told = call.idempotent && outcomeUnknown.has(error.code) ? repeatable(error) : error
+    await retractOpen(leg, channel, told.code)
+    channel.write(draft('effect.failed', { ...about, error: failureOf(told) }))
+    throw told
   } finally {
     over.abort()
     leave()
   }
 }
+
+/** Failures of legs that may have done their work. */
+const outcomeUnknown = new Set<ErrorCode>([
+  'remote_cut',
+  'remote_timeout',
+  'remote_outcome_unknown',
+])
+
+const repeatable = ({ code, message, cause }: RuntimeError) =>
+  new RuntimeError(code, message, { cause, retryable: true })
 
 const stopped = { code: 'cancelled', message: 'Stopped while it was at work.' }
 
@@ -186,13 +201,15 @@ async function fateOf(
   call: RemoteCall,
   bench: Bench,
 ): Promise<Fate> {
-  // What failed is done again only in a run that somebody wants again.
-  if (!record || record.state === 'failed') return 'run'
+  if (!record) return 'run'
   const { leg, clock } = bench
+  if (record.state === 'failed') return afterFailure(record, call, leg.run.retriedSeq)
   const { effectId, attempt, timeout = call.timeout } = record.intent
-  const found = await call.look?.({ effectId, attempt }, leg.signal)
+  const look = async () => await call.look?.({ effectId, attempt }, leg.signal)
+  const found = await look()
   if (found === 'there') return 'rejoin'
-  if (found === 'absent' || call.idempotent) return 'run'
+  if (call.idempotent) return 'run'
+  if (found === 'absent') return (await appears(record, timeout, look, bench)) ? 'rejoin' : 'run'
   const key = `doubt:${effectId}:${attempt}`
   const asked = askUnder(bench, key)
   if (asked) {
@@ -202,9 +219,9 @@ async function fateOf(
     return outcome === 'did_not' ? 'run' : 'skip'
   }
   // It may still be at work there: nobody can say yet what became of it.
-  const until = record.at + timeout
-  if (clock.now() < until) await clock.sleep(until - clock.now(), leg.signal)
-  const later = await call.look?.({ effectId, attempt }, leg.signal)
+  await clock.sleep(remaining(record, timeout, clock.now()), leg.signal)
+  const later = await look()
+  if (later === 'there') return 'rejoin'
   const evidence = typeof later === 'object' ? later.evidence : undefined
   const ask: Ask = {
     askId: bench.newId('ask'),
@@ -221,6 +238,49 @@ async function fateOf(
   await bench.channel.commit(draft('ask.raised', { ask }))
   throw new LegStop('parked')
 }
+
+/** Failures of legs that did not start. */
+const didNotStart = new Set(['remote_unavailable', notBegun.code])
+
+/**
+ * A leg that failed runs again if it did not start, if it is idempotent, or if a person retried the run since.
+ * Otherwise throws its failure again: what became of it is not known, and an agent or a workflow step that
+ * tries again must not repeat it.
+ */
+function afterFailure({ seq, error }: EffectRecord, call: RemoteCall, retriedSeq: number): 'run' {
+  const { code = 'agent_failed', message } = error ?? {}
+  if (call.idempotent || seq < retriedSeq || didNotStart.has(code)) return 'run'
+  throw new RuntimeError(code as ErrorCode, message)
+}
+
+/** Milliseconds after its intent in which a request of an earlier process may still become known there. */
+const startLimit = 30_000
+/** Milliseconds between two looks for it. */
+const lookEvery = 1_000
+
+/**
+ * Looks until the work that an earlier process may have started appears at the remote. Returns false when the
+ * lease of that process and the time for its request have passed without it.
+ */
+async function appears(
+  record: EffectRecord,
+  timeout: number,
+  look: () => Promise<Looked | undefined>,
+  { leg, clock }: Bench,
+): Promise<boolean> {
+  const limit = Math.min(timeout, Math.max(startLimit, leg.lease.ttl))
+  const end = clock.monotonic() + remaining(record, limit, clock.now())
+  for (;;) {
+    const left = end - clock.monotonic()
+    if (left <= 0) return false
+    await clock.sleep(Math.min(left, lookEvery), leg.signal)
+    if ((await look()) === 'there') return true
+  }
+}
+
+/** Milliseconds left of `limit` since the intent; never more than `limit`, also if the clock was set back. */
+const remaining = ({ at }: EffectRecord, limit: number, now: number): number =>
+  Math.min(limit, Math.max(0, at + limit - now))
 
 /** What the remote tells of its own model calls is counted on top of its leg, and stops the next one. */
 async function* metered(

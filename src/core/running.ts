@@ -1,4 +1,5 @@
 import type { NewId } from '../lib/ids.ts'
+import { pauseBefore } from '../lib/pause.ts'
 import { admit } from './admit.ts'
 import { missing, type StartingBudget } from './agent-setups.ts'
 import { type Access, actorOf, type Caller, nameOf } from './callers.ts'
@@ -11,7 +12,7 @@ import type { Message } from './messages.ts'
 import { refuseMedia } from './model.ts'
 import type { CallRules } from './model-calls.ts'
 import { noteReturn } from './returned.ts'
-import { type RunSecrets, splitSecrets } from './secrets.ts'
+import type { RunSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus } from './state.ts'
 import type { Thread } from './thread.ts'
@@ -61,11 +62,12 @@ export function running({ setups, rules, guard, secrets, newId, ...setup }: Setu
       const { agent: entry, model } = setupOf(request.agent)
       const agent = entry.name
       const { whenBusy = 'reject', agent: _, rules: client, ...rest } = request
-      const brought = request.options && splitSecrets(request.options)
+      const brought = request.options && secrets.split(request.options, clientId)
       const key = rules.keyHeader && request.options?.headers?.[rules.keyHeader]
       if (brought) rest.options = { ...brought.options, ...(key && { clientKey: true }) }
       refuseMedia([...(request.imported ?? []), ...request.messages], model)
       const governor = budgetOf(agent)
+      await pauseBefore(request.messages.length + (request.imported?.length ?? 0))
       const { thread, result } = await withThread(caller, clientId, async (thread) => {
         const name = nameOf(caller, clientId)
         const actor = actorOf(caller)
@@ -121,10 +123,15 @@ export function running({ setups, rules, guard, secrets, newId, ...setup }: Setu
       return status
     },
 
-    async retry(caller: Caller, clientId: string, runId: string, options: RunOptions = {}) {
+    async retry(
+      caller: Caller,
+      clientId: string,
+      runId: string,
+      { options = {}, key }: { options?: RunOptions; key?: NonNullable<Start['key']> } = {},
+    ) {
       const thread = await upToDate(caller, clientId)
-      await retry(thread, runId, newId, actorOf(caller))
-      secrets.keep(thread, runId, splitSecrets(options).secrets)
+      await retry(thread, runId, newId, { actor: actorOf(caller), ...(key && { key }) })
+      secrets.keep(thread, runId, secrets.split(options, clientId).secrets)
       ringHere(thread)
       return thread
     },

@@ -43,8 +43,12 @@ export interface RuntimeOptions {
   whenUnattended?: UnattendedRule
   /** Model calls outside of threads that a user may make in a day; absent: no limit, and no count. */
   userLimit?: number
+  /** Headers of requests that may be written to the journal, besides those in core/secrets.ts. */
+  keepHeaders?: readonly string[]
   /** With keys, every entry is linked to the one before it. */
   audit?: AuditKeys
+  /** Bytes of the threads that stay in memory while nobody uses them. Default: an eighth of the heap. */
+  warmBytes?: number
   /** True where clients' ids are used as thread keys: one owner, no auth. */
   plainIds?: boolean
 }

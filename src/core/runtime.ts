@@ -1,5 +1,8 @@
+import { ByteCache } from '../lib/byte-cache.ts'
 import { systemClock } from '../lib/clock.ts'
+import { heapShare } from '../lib/heap.ts'
 import { newId as freshId } from '../lib/ids.ts'
+import { paced } from '../lib/paced.ts'
 import { sharedAbort } from '../lib/signal.ts'
 import { absent, agentDirectory, callRules, startingBudget, toolsOf } from './agent-setups.ts'
 import { asides } from './asides.ts'
@@ -7,6 +10,7 @@ import { softLimits } from './budget-report.ts'
 import { access } from './callers.ts'
 import { deciding } from './deciding.ts'
 import { keeping } from './keeping.ts'
+import { forgetLarge } from './large-parts.ts'
 import { heartbeat } from './leg.ts'
 import { Outbox } from './outbox.ts'
 import { defaultPolicy } from './policy.ts'
@@ -14,6 +18,7 @@ import { running } from './running.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import { RunSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
+import type { ThreadName } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
 import { Worker } from './worker.ts'
@@ -23,6 +28,9 @@ export type { StartRequest } from './running.ts'
 export type { RuntimeOptions } from './runtime-options.ts'
 
 export type Runtime = ReturnType<typeof createRuntime>
+
+/** Milliseconds between two questions to the store whether it takes work. */
+const readinessEvery = 1_000
 
 /** The small surface that wires talk to: commands that are durable when they resolve, and reads. */
 export function createRuntime(options: RuntimeOptions) {
@@ -39,18 +47,24 @@ export function createRuntime(options: RuntimeOptions) {
   const sweepEvery = options.sweepEvery ?? Math.min(5_000, leaseTtl / 3)
   const { about: hooks, ...telling } = options.hooks ?? {}
   const { audit } = options
+  const { warmBytes = heapShare(1 / 8) } = options
+  const large = new ByteCache(warmBytes / 2)
   const around = {
-    ...{ store, bus, clock, newId, crash },
+    ...{ store, bus, clock, newId, crash, large },
     ...(hooks && { hooks }),
     ...(audit && { audit }),
+    written(thread: Thread) {
+      threads.keep(thread)
+      ringHere(thread)
+    },
   }
-  const threads = threadCache((threadId) => new Thread(threadId, around))
+  const threads = threadCache((threadId) => new Thread(threadId, around), warmBytes)
   const leaving = sharedAbort()
   const closing = sharedAbort()
   const beat = heartbeat(() => store.renew(serverId, leaseTtl), leaseTtl, clock)
   const rules = callRules(options.calls ?? {}, clock)
   const setups = agentDirectory({ ...options, rules })
-  const secrets = new RunSecrets()
+  const secrets = new RunSecrets(options.keepHeaders && { headers: options.keepHeaders })
 
   const outbox = new Outbox({
     ...telling,
@@ -90,21 +104,42 @@ export function createRuntime(options: RuntimeOptions) {
     ring(threadId)
   }
 
-  const { find, open, upToDate, withThread } = access({
-    store,
-    threads,
-    fresh: async (clientId) =>
-      options.plainIds ? await threads.warm(clientId) : new Thread(newId('thread'), around),
-  })
+  /** A thread for a client's id that is not in use. Without auth the id is the key, unless another has it. */
+  async function fresh({ tenant, owner, clientId }: ThreadName): Promise<Thread> {
+    const row = options.plainIds ? await store.thread(clientId) : undefined
+    const another =
+      row && !(row.tenant === tenant && row.owner === owner && row.clientId === clientId)
+    return threads.create(options.plainIds && !another ? clientId : newId('thread'))
+  }
+  const { find, open, upToDate, withThread } = access({ store, threads, fresh, forget })
 
   /** The thread was erased: its readers leave, and its id may be another's. */
   function forget(thread: Thread): void {
     threads.drop(thread.threadId)
+    forgetLarge(large, thread.threadId)
     thread.close()
+    void options.cache?.delete(thread.threadId)
   }
 
   const { guard, userLimit } = options
   const shared = { clock, newId, log, setups, closing: closing.signal }
+
+  /** Anybody may ask for it: the store is asked at most once a second, and once for all who ask at once. */
+  const storeProblem = paced(
+    async () => {
+      try {
+        await store.work(1)
+      } catch {
+        return 'Storage is not available.'
+      }
+      return await store.probe().then(
+        () => undefined,
+        () => 'Storage takes no writes.',
+      )
+    },
+    readinessEvery,
+    clock,
+  )
 
   const api = {
     ...running({
@@ -133,8 +168,8 @@ export function createRuntime(options: RuntimeOptions) {
     agents: () =>
       setups.list().map((one) => {
         const { agent, aliases = [], description = agent.description, version = '1.0' } = one
-        const { policy = defaultPolicy } = one
-        return { agent, aliases, tools: toolsOf(one), policy, description, version }
+        const { policy = defaultPolicy, suggestions = agent.suggestions ?? [] } = one
+        return { agent, aliases, tools: toolsOf(one), policy, description, suggestions, version }
       }),
 
     /** Limits in tokens and money that agents begin with and that their models cannot be held to. */
@@ -181,15 +216,7 @@ export function createRuntime(options: RuntimeOptions) {
     /** Why work cannot be taken now, if it cannot. */
     async problem(): Promise<string | undefined> {
       if (leaving.signal.aborted) return 'The server is stopping.'
-      try {
-        await store.work(1)
-      } catch {
-        return 'Storage is not available.'
-      }
-      return await store.probe().then(
-        () => undefined,
-        () => 'Storage takes no writes.',
-      )
+      return await storeProblem()
     },
 
     get legs() {

@@ -1,6 +1,7 @@
 import { atOnce } from '../lib/at-once.ts'
+import { isJson } from '../lib/json.ts'
 import { shownLine, visible } from '../lib/visible.ts'
-import type { Tool } from './tool.ts'
+import type { Tool, ToolContext } from './tool.ts'
 
 /** Never characters of a text: what the model wrote is put between them to see where it ends up. */
 const [open, close] = ['\uFDD0', '\uFDD1']
@@ -11,10 +12,15 @@ const most = { sentence: 300, text: 120 }
  * What a call will do, in one sentence: the tool's own, in which all that the model wrote stands between
  * quotes, so that it cannot pass for ours. Where that cannot be told apart, the whole of it is quoted.
  */
-export function sentence(tool: Pick<Tool, 'name' | 'describe'>, input: unknown): string {
-  const plain = described(tool, input)
+export function sentence(
+  tool: Pick<Tool, 'name' | 'describe'>,
+  input: unknown,
+  owner: ToolContext,
+): string {
+  const plain = described(tool, input, owner)
   if (plain === undefined) return `Run ${visible(tool.name)}`
-  const probe = described(tool, marked(input))
+  // Texts in a Set, a Map or a class instance cannot be marked: the tool would get another kind of input.
+  const probe = isJson(input) ? described(tool, marked(input), owner) : undefined
   const parts = probe === undefined ? undefined : aligned(plain, probe.split(/[\uFDD0\uFDD1]/))
   if (!parts) return `Run ${visible(tool.name)}: ${quoted(plain)}`
   const whole = parts.map((part, i) => (i % 2 === 0 ? visible(part) : quoted(part))).join('')
@@ -25,8 +31,12 @@ export function sentence(tool: Pick<Tool, 'name' | 'describe'>, input: unknown):
 export const quoted = (text: string): string =>
   `“${shownLine(text, most.text).replace(/[“”]/g, (one) => (one === '“' ? '⟦U+201C⟧' : '⟦U+201D⟧'))}”`
 
-function described(tool: Pick<Tool, 'describe'>, input: unknown): string | undefined {
-  const text = atOnce(() => tool.describe?.(input))
+function described(
+  tool: Pick<Tool, 'describe'>,
+  input: unknown,
+  owner: ToolContext,
+): string | undefined {
+  const text = atOnce(() => tool.describe?.(input, owner))
   return typeof text === 'string' && text.trim() !== '' ? text : undefined
 }
 
@@ -35,7 +45,6 @@ function marked(value: unknown): unknown {
   if (typeof value === 'string') return open + value + close
   if (Array.isArray(value)) return value.map(marked)
   if (typeof value !== 'object' || value === null) return value
-  if (Object.getPrototypeOf(value) !== Object.prototype) return value
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, marked(part)]))
 }
 

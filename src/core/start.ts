@@ -1,4 +1,3 @@
-import { digestOf } from '../lib/canonical.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { StartingBudget } from './agent-setups.ts'
 import { audienceOf, ownerWord } from './audience.ts'
@@ -7,6 +6,8 @@ import { cancelDrafts } from './cancel.ts'
 import { atEnd } from './ending.ts'
 import { type Actor, type Draft, draft, type RunOptions } from './entries.ts'
 import { RuntimeError } from './errors.ts'
+import { keyUnused, usedKey } from './keys.ts'
+import { sameParts } from './large-parts.ts'
 import { type Message, toolText } from './messages.ts'
 import type { Run, ThreadState } from './state.ts'
 import type { Expectation, ThreadName } from './store.ts'
@@ -44,9 +45,13 @@ export interface Start {
 /** How many runs may wait behind the one that has the thread. */
 const lineLimit = 32
 
-/** Accepts a message: when this resolves, the run it starts is durable (I1). */
+/**
+ * Accepts a message: when this resolves, the run it starts is durable (I1). Who repeats a request whose outcome is
+ * unknown gets the run that it has started, or would start, and never a second one.
+ */
 export async function start(thread: Thread, start: Start, newId: NewId) {
-  const runId = newId('run')
+  const messageIds = start.messages.map(({ id }) => id)
+  const runId = thread.unsettledRun(start.key?.key, messageIds) ?? newId('run')
   const legId = newId('leg')
   return await decide(thread, () => {
     const { state } = thread
@@ -68,7 +73,7 @@ export async function start(thread: Thread, start: Start, newId: NewId) {
     if (key) drafts.push(draft('key.used', { ...key, ref: runId }, { runId }))
     expect.push({ fact: 'active', is: state.active })
     for (const { id } of messages) expect.push({ fact: `message:${id}`, is: null })
-    if (key) expect.push({ fact: `key:${key.key}`, is: null })
+    expect.push(...keyUnused(key))
     const writing = { guard: { expect }, actor: start.actor }
     return { drafts, writing, result: { runId, fresh: true } }
   })
@@ -81,13 +86,12 @@ export const creation = ({ name, agent, governor }: Pick<Start, 'name' | 'agent'
 ]
 
 function earlier(state: ThreadState, { key, messages }: Start): string | undefined {
-  const used = key && state.keys.get(key.key)
-  if (used && used.digest !== key.digest) throw new RuntimeError('idempotency_mismatch')
+  const used = usedKey(state, key)
   if (used) return used.ref
   for (const { id, parts } of messages) {
     const said = state.messages.get(id)
     if (!said) continue
-    if (digestOf(said.message.parts) === digestOf(parts)) return said.runId
+    if (sameParts(said.message.parts, parts)) return said.runId
     const problem = `messages: another message of this chat has the id ${id}. Give it another.`
     throw new RuntimeError('invalid_request', problem, { field: 'messages' })
   }
@@ -163,25 +167,42 @@ function saidBefore(state: ThreadState, { replaces, instead }: Start, newId: New
   return all.slice(0, Math.max(0, at)).map((message) => ({ ...message, id: newId('msg') }))
 }
 
-/** Takes a failed run up again where it failed. */
-export async function retry(thread: Thread, runId: string, newId: NewId, actor: Actor) {
+/** Takes a failed run up again where it failed. The same key again does nothing, also if the run failed again since. */
+export async function retry(
+  thread: Thread,
+  runId: string,
+  newId: NewId,
+  { actor, key }: Pick<Start, 'actor' | 'key'>,
+) {
   const legId = newId('leg')
+  const options = await releasedOptions(thread, runId)
   await decide(thread, () => {
     const { state } = thread
-    const run = state.runs.get(runId)
-    if (!run) throw new RuntimeError('run_not_found')
+    if (usedKey(state, key)) return { result: undefined }
+    const run = thread.run(runId)
     const data = { status: run.status }
     if (run.status !== 'failed') throw new RuntimeError('run_not_failed', undefined, { data })
     if (state.head !== runId) throw new RuntimeError('run_superseded')
     if (state.active !== null) {
       throw new RuntimeError('thread_busy', undefined, { data: { run_id: state.active } })
     }
-    const drafts = [draft('run.queued', { agent: run.agent, why: 'retry' }, { runId, legId })]
+    const queued = { agent: run.agent, why: 'retry' as const, ...(options && { options }) }
+    const drafts: Draft[] = [draft('run.queued', queued, { runId, legId })]
+    if (key) drafts.push(draft('key.used', { ...key, ref: runId }, { runId }))
     const expect: Expectation[] = [
+      ...keyUnused(key),
       { fact: `run:${runId}`, is: 'failed' },
       { fact: 'active', is: null },
       { fact: 'head', is: runId },
     ]
     return { drafts, writing: { guard: { expect }, actor }, result: undefined }
   })
+}
+
+/** The options of a run that ended long ago, from the entry that queued it first. */
+async function releasedOptions(thread: Thread, runId: string): Promise<RunOptions | undefined> {
+  const run = thread.state.runs.get(runId)
+  if (!run?.released) return undefined
+  const [entry] = await thread.entries(run.firstSeq - 1, 1)
+  return entry?.kind === 'run.queued' ? entry.body.options : undefined
 }

@@ -22,8 +22,12 @@ export interface ThreadState {
   /** The last run that ever joined the line: a guard that sees newcomers. */
   joined: string | null
   leg: string | null
+  /** The runs that ended last. Older ones are released: see `Run.released`. */
+  lastEnded: string[]
   runs: Map<string, Run>
   messages: Map<string, Said>
+  /** The first entry that holds the data of a large part, by the digest of the data. */
+  large: Map<string, number>
   /** Every call ever made on the thread, and where it stands. */
   calls: Map<string, { messageId: string; index: number }>
   asks: Map<string, AskRecord>
@@ -100,6 +104,8 @@ export interface Run {
   recoveries: number
   /** What clients called the requests that its legs answer. */
   requests: string[]
+  /** It ended long ago: `options`, `before` and `given` are in the journal only. */
+  released: boolean
   /** The agent's state when the run was queued. */
   before: unknown
   /** The client's copy of that state, as it last came with a request for this run. */
@@ -214,8 +220,10 @@ export function emptyState(threadId: string): ThreadState {
     line: [],
     joined: null,
     leg: null,
+    lastEnded: [],
     runs: new Map(),
     messages: new Map(),
+    large: new Map(),
     calls: new Map(),
     asks: new Map(),
     hooks: new Map(),

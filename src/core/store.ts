@@ -15,7 +15,8 @@ export interface Store {
    * applied in the same atomic step. Resolves when it is durable.
    * Rejects with `journal_conflict` when the fence is not the thread's newest or an expected fact
    * is not so, with `thread_exists` when the entry that creates the thread names a taken client
-   * id, and with `store_unavailable` when nothing was written and the caller may try again.
+   * id, with `store_unavailable` when nothing was written, nothing will be, and the caller may try again,
+   * and with `outcome_unknown` when that cannot be said.
    */
   append(threadId: string, entries: readonly NewEntry[], guard: Guard): Promise<Entry[]>
 
@@ -69,7 +70,10 @@ export interface Store {
    */
   probe(): Promise<void>
 
-  /** Threads that need a look: a leg to drive and no live lease, or a timer that is due. */
+  /**
+   * Threads that need a look: a leg to drive and no live lease, or a timer that is due. If there are more than
+   * `limit`, both kinds get half of it, or what the other leaves: queued legs cannot starve timers.
+   */
   work(limit: number): Promise<{ threadIds: string[]; nextAt?: number }>
 
   /**
@@ -101,6 +105,11 @@ export interface Archive extends Residues {
 export interface Range {
   after?: number
   limit?: number
+  /**
+   * Bytes after which a page ends, with fewer entries than `limit`. It has at least one entry, if there
+   * is one.
+   */
+  bytes?: number
 }
 
 export interface Kept {
@@ -194,6 +203,8 @@ export interface AskRow {
   settledAt: number | null
   /** The person who did. */
   decidedBy: string | null
+  /** The person changed the arguments: the title is of those that ran. */
+  edited?: boolean
 }
 
 export interface ThreadQuery {

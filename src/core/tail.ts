@@ -20,6 +20,8 @@ export class Tail {
   link: TailLink | undefined
   readonly #listeners = new Set<TailListener>()
   #readers = 0
+  /** The last answer of `sentBefore`. */
+  #counted: { offset: number; sent: ReadonlyMap<string, number> } | undefined
   /** Turns of the event loop until the readers are woken; 0: nobody is about to be. */
   #turns = 0
   #next: NodeJS.Immediate | undefined
@@ -61,6 +63,7 @@ export class Tail {
   /** The pieces since `seq`, and those older ones that stay open. */
   rebase(seq: number, open: (piece: Piece) => boolean): void {
     this.seq = seq
+    this.#counted = undefined
     for (const listener of this.#listeners) listener.rebase(this.pieces, open)
     let kept = 0
     for (const piece of this.pieces) if (open(piece)) this.pieces[kept++] = piece
@@ -72,6 +75,21 @@ export class Tail {
   /** False while the tail is another server's and what is written there is not known here yet. */
   get known(): boolean {
     return this.link?.known ?? true
+  }
+
+  /** Characters of the first so many pieces, by `shownKey`. Counted once for readers that keep pace. */
+  sentBefore(offset: number): ReadonlyMap<string, number> {
+    if (offset === 0) return nothing
+    const last = this.#counted
+    if (last?.offset === offset) return last.sent
+    const sent = new Map(last && last.offset < offset ? last.sent : nothing)
+    for (let i = last && last.offset < offset ? last.offset : 0; i < offset; i++) {
+      const { kind, id, text } = this.pieces[i]!
+      const key = shownKey(kind, id)
+      sent.set(key, (sent.get(key) ?? 0) + text.length)
+    }
+    this.#counted = { offset, sent }
+    return sent
   }
 
   /** What is being written now. */
@@ -185,15 +203,28 @@ export interface Made {
   text: string
   /** Characters in it, by what they are of. */
   counts?: ReadonlyMap<string, number>
+  /** The place after the last of them. */
+  place?: string
 }
+
+/** The key under which `TailReader.shown` counts the characters of one message or call. */
+export const shownKey = (kind: Piece['kind'], id: string): string => `${kind}:${id}`
+
+/** All keys of a message or call. */
+export const shownKeys = (id: string): string[] =>
+  (['text', 'reasoning', 'input', 'output'] as const).map((kind) => shownKey(kind, id))
+
+const nothing: ReadonlyMap<string, number> = new Map()
 
 /** A reader's place in the tail, and how much it was shown of what is still open. */
 export class TailReader implements TailListener {
   readonly tail: Tail
   /** Pieces taken since `tail.seq`. */
   offset = 0
-  /** Characters shown of what became an entry, by `kind:id`, until the reader has that entry. */
+  /** Characters shown of what became an entry, by `shownKey`, until the reader has that entry. */
   readonly shown = new Map<string, number>()
+  /** Messages and calls whose entries the reader has, and whose pieces a copy of the tail still holds. */
+  readonly #closed = new Set<string>()
   readonly close: () => void
   #wake: (() => void) | undefined
   #woken = false
@@ -223,17 +254,38 @@ export class TailReader implements TailListener {
     })
   }
 
+  /** Characters that the reader was sent of messages and calls whose entries it does not have. */
+  sent(): ReadonlyMap<string, number> {
+    const open = this.tail.sentBefore(this.offset)
+    if (this.shown.size === 0 && this.#closed.size === 0) return open
+    const sent = new Map([...this.shown, ...open])
+    for (const id of this.#closed) for (const key of shownKeys(id)) sent.delete(key)
+    return sent
+  }
+
+  /** The reader has the entry of this message or call. */
+  forget(id: string): void {
+    const open = this.tail.sentBefore(this.offset)
+    for (const key of shownKeys(id)) {
+      this.shown.delete(key)
+      if (open.has(key)) this.#closed.add(id)
+    }
+  }
+
   /** The tail starts anew: pieces of what stays open keep their order, the others are gone. */
   rebase(pieces: readonly Piece[], open: (piece: Piece) => boolean): void {
     let kept = 0
     let last: Piece | undefined
     let characters = 0
+    const stay = new Set<string>()
     for (let i = 0; i < this.offset && i < pieces.length; i++) {
       const piece = pieces[i]!
       if (open(piece)) {
         kept++
+        if (this.#closed.size > 0) stay.add(piece.id)
         continue
       }
+      if (this.#closed.has(piece.id)) continue
       if (last && (last.id !== piece.id || last.kind !== piece.kind)) {
         this.#show(last, characters)
         characters = 0
@@ -243,10 +295,11 @@ export class TailReader implements TailListener {
     }
     if (last) this.#show(last, characters)
     this.offset = kept
+    for (const id of this.#closed) if (!stay.has(id)) this.#closed.delete(id)
   }
 
   #show({ kind, id }: Piece, characters: number): void {
-    const key = `${kind}:${id}`
+    const key = shownKey(kind, id)
     this.shown.set(key, (this.shown.get(key) ?? 0) + characters)
   }
 }

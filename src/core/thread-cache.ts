@@ -1,69 +1,104 @@
 import type { Thread } from './thread.ts'
 
-/** Threads kept warm when nobody uses them, and the entries they may have in all. */
+/** Threads that are kept in memory although no request, run or stream uses them. */
 const mostThreads = 1_000
-const mostEntries = 200_000
 
 export type ThreadCache = ReturnType<typeof threadCache>
 
 /**
  * One `Thread` per key while anybody holds it, and the last ones used besides: two folds of one
- * thread in a process would not see each other's readers.
+ * thread in a process would not see each other's readers. A thread is registered when it is made,
+ * before it is read or written for the first time.
  */
-export function threadCache(make: (threadId: string) => Thread) {
+export function threadCache(make: (threadId: string) => Thread, mostBytes: number) {
   const held = new Map<string, WeakRef<Thread>>()
-  const warm = new Map<string, Thread>()
+  /** The thread used longest ago first, each with its bytes when it was last used. */
+  const warm = new Map<string, { thread: Thread; bytes: number }>()
+  let bytes = 0
   const loading = new Map<string, Promise<Thread>>()
   const collected = new FinalizationRegistry<string>((threadId) => {
     if (held.get(threadId)?.deref() === undefined) held.delete(threadId)
   })
 
-  let made = 0
+  let uses = 0
 
-  /** Lets go of the longest unused until what is left is not too much. */
+  /** Removes the threads used longest ago until the rest is within the limits. */
   function cool(): void {
-    const counts = ++made % 32 === 0 // it takes a while, and what a few new ones add is little
-    let entries = 0
-    if (counts) for (const thread of warm.values()) entries += thread.state.seq
-    for (const [threadId, thread] of warm) {
-      if (warm.size <= 1 || (warm.size <= mostThreads && entries <= mostEntries)) return
-      warm.delete(threadId)
-      entries -= thread.state.seq
+    if (++uses % 32 === 0) for (const [threadId, { thread }] of warm) weigh(threadId, thread)
+    for (const threadId of warm.keys()) {
+      if (warm.size <= 1 || (warm.size <= mostThreads && bytes <= mostBytes)) return
+      unkeep(threadId)
     }
+  }
+
+  /** A thread grows while it is kept. */
+  function weigh(threadId: string, thread: Thread): void {
+    bytes += thread.bytes - (warm.get(threadId)?.bytes ?? 0)
+    warm.set(threadId, { thread, bytes: thread.bytes })
+  }
+
+  function unkeep(threadId: string): void {
+    bytes -= warm.get(threadId)?.bytes ?? 0
+    warm.delete(threadId)
+  }
+
+  const peek = (threadId: string) => held.get(threadId)?.deref()
+
+  function register(threadId: string): Thread {
+    const thread = make(threadId)
+    held.set(threadId, new WeakRef(thread))
+    collected.register(thread, threadId)
+    return thread
   }
 
   function keep(thread: Thread): Thread {
     const { threadId } = thread
-    if (held.get(threadId)?.deref() !== thread) {
-      held.set(threadId, new WeakRef(thread))
-      collected.register(thread, threadId)
-    }
-    const isNew = !warm.delete(threadId)
-    warm.set(threadId, thread)
-    if (isNew) cool()
+    if (peek(threadId) !== thread) return thread // dropped: another may have the key by now
+    unkeep(threadId)
+    weigh(threadId, thread)
+    cool()
     return thread
+  }
+
+  function drop(threadId: string): void {
+    held.delete(threadId)
+    unkeep(threadId)
+    loading.delete(threadId)
+  }
+
+  /** Reads the thread for the first time. A thread that cannot be read is not kept half read. */
+  function load(threadId: string): Promise<Thread> {
+    const thread = register(threadId)
+    const loaded = thread.sync().then(
+      () => {
+        if (loading.get(threadId) === loaded) loading.delete(threadId)
+        return keep(thread)
+      },
+      (error) => {
+        if (loading.get(threadId) === loaded) drop(threadId)
+        throw error
+      },
+    )
+    loading.set(threadId, loaded)
+    return loaded
   }
 
   return {
     keep,
-    peek: (threadId: string) => held.get(threadId)?.deref(),
-    drop(threadId: string): void {
-      held.delete(threadId)
-      warm.delete(threadId)
+    peek,
+    drop,
+    /** Bytes of the threads that are kept. */
+    get bytes(): number {
+      return bytes
     },
+    /** Makes the thread of a key that nothing was written under yet. */
+    create: (threadId: string): Thread => peek(threadId) ?? register(threadId),
     async warm(threadId: string): Promise<Thread> {
-      const known = held.get(threadId)?.deref()
-      if (known) return keep(known)
-      let load = loading.get(threadId)
-      if (!load) {
-        const thread = make(threadId)
-        load = thread
-          .sync()
-          .then(() => keep(thread))
-          .finally(() => loading.delete(threadId))
-        loading.set(threadId, load)
-      }
-      return await load
+      const known = peek(threadId)
+      if (!known || loading.has(threadId)) return await (loading.get(threadId) ?? load(threadId))
+      // Its first entries may be in the store and not folded yet.
+      if (known.state.seq === 0) await known.sync()
+      return keep(known)
     },
   }
 }

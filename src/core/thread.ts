@@ -1,16 +1,30 @@
-import { sha256 } from '../lib/canonical.ts'
+import type { ByteCache } from '../lib/byte-cache.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import { isMany, pauseBefore, pauses } from '../lib/pause.ts'
 import { Turns } from '../lib/turn.ts'
 import { type AuditKeys, chainFact } from './audit.ts'
 import { Chain } from './audit-chain.ts'
-import { type Actor, type Draft, type Entry, type Known, read, textOfBody } from './entries.ts'
+import { type Draft, type Entry, type Known, read } from './entries.ts'
+import { entriesOf, type Step, serialize, type Writing } from './entries-of.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
 import { apply } from './fold.ts'
-import { marksOf } from './marks.ts'
-import { emptyState, type ThreadState } from './state.ts'
-import { type Bus, type Guard, inboxBell, type NewEntry, type Store } from './store.ts'
+import {
+  cacheLarge,
+  deduplicated,
+  digestsOf,
+  filled,
+  filledSteps,
+  lightened,
+  whole,
+} from './large-parts.ts'
+import type { Message } from './messages.ts'
+import { entryBytes, RecentEntries } from './recent-entries.ts'
+import { emptyState, type Run, type ThreadState } from './state.ts'
+import { type Bus, inboxBell, type Store } from './store.ts'
 import { closedBy, type Tail } from './tail.ts'
+
+export type { Writing }
 
 /** What core is given from outside: it does no I/O of its own. */
 export interface Surroundings {
@@ -22,20 +36,16 @@ export interface Surroundings {
   crash: (point: string) => void
   /** What of asks is told outside: the wish is part of the transition that raises one. */
   hooks?: 'raised' | 'both'
+  /** Called when a write that took too long has succeeded: whoever asked for it is gone. */
+  written?: (thread: Thread) => void
   /** With keys, every entry is linked to the one before it. */
   audit?: AuditKeys
+  /** Data of large parts that was read lately; see large-parts.ts. */
+  large?: ByteCache
 }
 
 /** A store that takes longer than this to write counts as away. */
 const writeLimit = 5_000
-/** Entries kept for readers that follow closely; older ones are read from the store. */
-const recentLimit = 256
-
-export interface Writing {
-  guard: Guard
-  actor: Actor
-  cause?: string
-}
 
 /** One thread, warm: its folded state, its live tail, and the only way to write to it. */
 export class Thread {
@@ -43,10 +53,14 @@ export class Thread {
   readonly state: ThreadState
   readonly tail: Tail
   readonly #around: Surroundings
-  readonly #recent: Known[] = []
+  readonly #recent = new RecentEntries()
+  /** Bytes that the thread takes in memory, as far as that can be told. */
+  bytes = entryBytes
   readonly #listeners = new Set<(entry: Known) => void>()
   /** Writes that took too long or are not folded, by what they write, unless they are known to have failed. */
   readonly #late = new WeakMap<readonly Draft[], Promise<Entry[]>>()
+  /** Drafts of writes that took too long and may still succeed. */
+  readonly #unsettled = new Map<readonly Draft[], Promise<void>>()
   readonly #chain: Chain | undefined
   /** Links are made one after the other: who comes meanwhile would only be refused. */
   readonly #turns = new Turns()
@@ -68,7 +82,36 @@ export class Thread {
     return () => this.#listeners.delete(listener)
   }
 
-  /** One transition. When it resolves the entries are durable and folded. */
+  /** Returns the run. Throws `run_not_found`, or `outcome_unknown` while its start may still be written. */
+  run(runId: string): Run {
+    const run = this.state.runs.get(runId)
+    if (run) return run
+    const start = [...this.#unsettled.keys()].find((drafts) => writesRun(drafts, runId))
+    throw start ? outcomeUnknown(this.state, start) : new RuntimeError('run_not_found')
+  }
+
+  /** The run of a start that may still be written and that has the same key or one of these messages. */
+  unsettledRun(key: string | undefined, messageIds: readonly string[]): string | undefined {
+    for (const drafts of this.#unsettled.keys()) {
+      const same = drafts.find(
+        (one) =>
+          (one.kind === 'key.used' && one.body.key === key) ||
+          (one.kind === 'message.added' && messageIds.includes(one.body.message.id)),
+      )
+      if (same) return same.runId
+    }
+    return undefined
+  }
+
+  /** Resolves when no write of this thread that took too long is under way any more. */
+  async settled(): Promise<void> {
+    while (this.#unsettled.size > 0) await Promise.all(this.#unsettled.values())
+  }
+
+  /**
+   * One transition. When it resolves the entries are durable and folded. Rejects with `store_unavailable` when
+   * nothing is written and nothing will be, and with `outcome_unknown` when they may be written all the same.
+   */
   async commit(drafts: readonly Draft[], writing: Writing): Promise<Known[]> {
     const commit = () => this.#commit(drafts, writing)
     return this.#chain
@@ -78,16 +121,21 @@ export class Thread {
 
   async #commit(given: readonly Draft[], writing: Writing): Promise<Known[]> {
     const { clock, newId, crash, hooks, bus } = this.#around
-    const drafts = hooks ? given.map((draft) => wished(draft, hooks)) : given
+    const asked = hooks ? given.map((draft) => wished(draft, hooks)) : given
+    const drafts = deduplicated(asked, this.state.large)
     const ids = drafts.map(() => newId('e'))
     const step = { given, drafts, writing, tx: newId('tx'), at: clock.now(), ids }
     for (const { kind } of drafts) crash(`before ${kind}`)
     const { written, stored } = await this.#append(step)
     for (const { kind } of drafts) crash(kind)
     const known = stored.map((entry, i) => ({ ...entry, body: drafts[i]!.body }) as Known)
+    for (const entry of known) cacheLarge(entry, this.#place())
     // Written is written: who tries the same again, because it could not be folded, writes nothing.
     this.#late.set(given, written)
-    await this.#accept(known)
+    await pauseBefore(known.length)
+    await this.#accept(known).catch((error: unknown) => {
+      throw isAway(error) ? outcomeUnknown(this.state, drafts, error) : error
+    })
     this.#late.delete(given)
     if (known.some(({ kind }) => kind.startsWith('ask.')))
       bus.ring(inboxBell(this.state.tenant), this.state.seq)
@@ -101,8 +149,15 @@ export class Thread {
       const { chain } = this.state
       const written = this.#late.get(given) ?? this.#begin(step)
       try {
-        return { written, stored: await this.#inTime(written, () => this.#keep(given, written)) }
+        const late = () => {
+          this.#keep(step, written)
+          return outcomeUnknown(this.state, step.drafts)
+        }
+        return { written, stored: await this.#inTime(written, late) }
       } catch (error) {
+        // A store knows entries; the client has to know which run.
+        if (isRuntimeError(error, 'outcome_unknown') && !error.data)
+          throw outcomeUnknown(this.state, step.drafts, error)
         if (!isOvertaken(error) || attempt >= triesToDecide) throw error
         await this.sync()
         if (this.state.chain?.link === chain?.link) throw error // it will not be otherwise next time
@@ -113,34 +168,13 @@ export class Thread {
   async #begin(step: Step): Promise<Entry[]> {
     const { store } = this.#around
     const { guard } = step.writing
-    const entries = this.#entries(step)
+    if (isMany(step.drafts.length)) await serialize(step.drafts)
+    const entries = entriesOf(step, this.state) // after the last wait: it reads the state
     if (!this.#chain) return await store.append(this.threadId, entries, guard)
+    await pauseBefore(entries.length)
     const linked = await this.#chain.link(entries, guard, this.state)
+    await pauseBefore(entries.length)
     return await store.append(this.threadId, linked.entries, linked.guard)
-  }
-
-  #entries({ drafts, writing, tx, at, ids }: Step): NewEntry[] {
-    return drafts.map((draft, n): NewEntry => {
-      const body = textOfBody(draft)
-      const id = ids[n]!
-      const entry: NewEntry = {
-        v: 1,
-        id,
-        threadId: this.threadId,
-        tx,
-        at,
-        fence: writing.guard.fence ?? 0,
-        kind: draft.kind,
-        actor: writing.actor,
-        digest: sha256(body),
-        body,
-        marks: marksOf({ ...draft, at, id, actor: writing.actor }, this.state),
-      }
-      if (draft.runId !== undefined) entry.runId = draft.runId
-      if (draft.legId !== undefined) entry.legId = draft.legId
-      if (writing.cause !== undefined) entry.cause = writing.cause
-      return entry
-    })
   }
 
   close(): void {
@@ -157,46 +191,76 @@ export class Thread {
     await this.#syncing
   }
 
-  /** Entries after `seq`, oldest first; from memory when they are recent. */
+  /**
+   * Entries after `seq`, oldest first, at least one if there is one; from memory when they are recent.
+   * Without the data of large parts.
+   */
   async entries(after: number, limit: number): Promise<Known[]> {
-    const first = this.#recent[0]
-    if (first && first.seq <= after + 1) {
-      const from = after + 1 - first.seq
-      return this.#recent.slice(from, from + limit)
-    }
-    const entries = await this.#around.store.read(this.threadId, { after, limit })
-    return entries.map(read)
+    const recent = this.#recent.after(after, limit)
+    if (recent) return recent
+    const range = { after, limit, bytes: pageBytes }
+    const entries = await this.#around.store.read(this.threadId, range)
+    return entries.map((entry) => lightened(read(entry)))
+  }
+
+  /** The messages with the data of their large parts, which is read from the store. */
+  whole = (messages: readonly Message[]): Promise<Message[]> => whole(messages, this.#place())
+
+  /** Digests of the messages with the data of their large parts. */
+  digestsOf = (messages: readonly Message[]): Promise<string[]> =>
+    digestsOf(messages, this.#place())
+
+  /** A text with the data in place of the markers of large parts. */
+  filled = (text: string): Promise<string> => filled(text, this.#place())
+
+  /** The JSON of a value with the data in place of the markers of large parts, in steps. */
+  filledSteps = (value: unknown): AsyncIterable<string> => filledSteps(value, this.#place())
+
+  #place() {
+    const { store, large: cache } = this.#around
+    return { store, cache, threadId: this.threadId, large: this.state.large }
   }
 
   async #readOn(): Promise<void> {
     for (;;) {
-      const range = { after: this.state.seq, limit: pageSize }
+      const range = { after: this.state.seq, limit: pageSize, bytes: pageBytes }
       const entries = await this.#around.store.read(this.threadId, range)
       if (entries.length === 0) return
-      for (const entry of entries.map(read)) if (entry.seq === this.state.seq + 1) this.#fold(entry)
-      this.#moved(entries)
-      if (entries.length < pageSize) return
+      const known: Known[] = []
+      let length = 0
+      const pause = pauses()
+      for (const entry of entries) {
+        length += entry.body.length
+        if (entry.seq > this.state.seq) known.push(read(entry))
+        await pause()
+      }
+      // Without a wait, so that nobody sees a part of a transition. A commit may have folded some of them meanwhile.
+      const folded: Known[] = []
+      for (const entry of known)
+        if (entry.seq === this.state.seq + 1) folded.push(this.#fold(entry))
+      this.#moved(folded)
+      if (entries.length < pageSize && length < pageBytes / 8) return // it did not end for its size
     }
   }
 
-  async #accept(known: Known[]): Promise<void> {
+  async #accept(known: readonly Known[]): Promise<void> {
     const { bus } = this.#around
-    if (known[0]!.seq === this.state.seq + 1) {
-      for (const entry of known) this.#fold(entry)
-      this.#moved(known)
-    } else if (known.at(-1)!.seq > this.state.seq) await this.sync() // somebody else wrote in between
+    if (known[0]!.seq === this.state.seq + 1) this.#moved(known.map((entry) => this.#fold(entry)))
+    else if (known.at(-1)!.seq > this.state.seq) await this.sync() // somebody else wrote in between
     bus.ring(this.threadId, this.state.seq)
   }
 
-  #fold(entry: Known): void {
+  /** Folds an entry, and returns it as it is kept. */
+  #fold(given: Known): Known {
+    const entry = lightened(given)
     apply(this.state, entry)
-    this.#recent.push(entry)
-    if (this.#recent.length > recentLimit * 2) this.#recent.splice(0, recentLimit)
+    this.bytes += this.#recent.add(entry)
     for (const listener of this.#listeners) listener(entry)
+    return entry
   }
 
-  #moved(entries: readonly (Known | Entry)[]): void {
-    const last = this.#recent.slice(-entries.length)
+  #moved(last: readonly Known[]): void {
+    if (last.length === 0) return
     const closed = closedBy(last)
     // A run that ends while it waits in line leaves the tail of the one that speaks alone.
     const ends = last.some((entry) => endsLeg(entry) && entry.runId === this.tail.runId)
@@ -208,22 +272,47 @@ export class Thread {
    * It may still get there; then it is folded like anybody else's. Whoever tries the same drafts again
    * waits for it: only a write that is known to have failed may be made anew.
    */
-  #keep(drafts: readonly Draft[], written: Promise<Entry[]>): void {
-    this.#late.set(drafts, written)
-    written.then(() => this.sync()).catch(() => this.#late.delete(drafts))
+  #keep({ given, drafts }: Step, written: Promise<Entry[]>): void {
+    this.#late.set(given, written)
+    const fold = async () => {
+      await this.sync().catch(() => {}) // it is written, whether it can be read or not
+      this.#around.written?.(this)
+    }
+    const settled = written
+      .then(fold, () => void this.#late.delete(given))
+      .finally(() => this.#unsettled.delete(drafts))
+    this.#unsettled.set(drafts, settled)
   }
 
-  async #inTime<T>(awaited: Promise<T>, whenLate = () => {}): Promise<T> {
+  async #inTime<T>(awaited: Promise<T>, whenLate = notBegun): Promise<T> {
     let stop = () => {}
     const limit = new Promise<never>((_, reject) => {
       stop = this.#around.clock.timer(writeLimit, () => {
-        whenLate()
-        reject(new RuntimeError('store_unavailable', undefined, { retryAfter: 1 }))
+        reject(whenLate())
       })
     })
     return await Promise.race([awaited, limit]).finally(stop)
   }
 }
+
+/** Error of a write that only waited for its turn: nothing was written, and nothing will be. */
+const notBegun = () => new RuntimeError('store_unavailable', undefined, { retryAfter: 1 })
+
+/** Names the chat and the run, so that the client can check whether the transition took effect. */
+function outcomeUnknown(state: ThreadState, drafts: readonly Draft[], cause?: unknown) {
+  const created = drafts.find((one) => one.kind === 'thread.created')
+  const threadId = created ? created.body.clientId : state.clientId
+  const runId = drafts.find((one) => one.runId !== undefined)?.runId
+  const data = { thread_id: threadId, ...(runId !== undefined && { run_id: runId }) }
+  return new RuntimeError('outcome_unknown', undefined, { cause, data })
+}
+
+const writesRun = (drafts: readonly Draft[], runId: string): boolean =>
+  drafts.some((one) => one.kind === 'run.queued' && one.runId === runId)
+
+/** The store did not take a write, or did not confirm it: whoever still wants it tries the same again. */
+export const isAway = (error: unknown): boolean =>
+  isRuntimeError(error, 'store_unavailable') || isRuntimeError(error, 'outcome_unknown')
 
 /** A client's own call is nobody else's business. */
 function wished(one: Draft, hook: 'raised' | 'both'): Draft {
@@ -231,22 +320,13 @@ function wished(one: Draft, hook: 'raised' | 'both'): Draft {
   return { ...one, body: { ...one.body, hook } }
 }
 
-/** A transition, as it is first tried; what it has been given it keeps. */
-interface Step {
-  given: readonly Draft[]
-  drafts: readonly Draft[]
-  writing: Writing
-  tx: string
-  at: number
-  ids: readonly string[]
-}
-
 /** Somebody else went on from the same link. */
 const isOvertaken = (error: unknown): boolean =>
   isRuntimeError(error, 'journal_conflict') && error.data?.fact === chainFact
 
-/** Entries that are read at once. */
+/** Entries that are read at once, and their bytes. */
 const pageSize = 1_000
+const pageBytes = 4_000_000
 
 const endsLeg = ({ kind }: Known) =>
   kind === 'run.waiting' ||

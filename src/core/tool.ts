@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { atOnce } from '../lib/at-once.ts'
-import { canonical } from '../lib/canonical.ts'
 import { deeperThan } from '../lib/depth.ts'
+import { isJson } from '../lib/json.ts'
 import type { Answer } from './entries.ts'
 import type { Recall, RecallQuery } from './recall.ts'
 
@@ -19,23 +19,34 @@ export interface Tool<Schema extends InputSchema = InputSchema> {
   readonly idempotent?: boolean
   /** What it touches; the default policy asks before `write`, `execute` and anything unknown. */
   readonly access?: 'read' | 'write' | 'execute'
-  /** Milliseconds after which it is aborted and cannot still be going on. Default 30,000. */
+  /**
+   * Milliseconds after which its signal fires. Default 30,000. Unless the tool is idempotent or only reads,
+   * a call that does not return by then is in doubt: `check()` or a person says whether it happened.
+   */
   readonly timeout?: number
   /** One plain sentence of what will happen, for the person who decides: "Write notes.txt (5 bytes)". */
-  describe?(input: InputOf<Schema>): string
+  describe?(input: InputOf<Schema>, owner: ToolContext): string
   /** The one thing it touches: a path, an address, an account. */
-  target?(input: InputOf<Schema>): string
+  target?(input: InputOf<Schema>, owner: ToolContext): string
   /** How much harm a mistake would do, and why; by default what `access` says. */
-  risk?(input: InputOf<Schema>): Risk
+  risk?(input: InputOf<Schema>, owner: ToolContext): Risk
   /** What would change, for the person who decides. Must have no effect of its own. */
-  preview?(input: InputOf<Schema>, signal: AbortSignal): Promise<Preview | undefined>
-  /** After a crash: did the effect with this id happen? `undefined` when it cannot be known. */
+  preview?(
+    input: InputOf<Schema>,
+    signal: AbortSignal,
+    owner: ToolContext,
+  ): Promise<Preview | undefined>
+  /** After a crash or a timeout: did the effect with this id happen? `undefined` when it cannot be known. */
   check?(
     input: InputOf<Schema>,
     effectId: string,
     signal: AbortSignal,
+    owner: ToolContext,
   ): Promise<{ happened: true; output: string } | { happened: false } | undefined>
-  /** Does it. Throwing is a result too: the model hears the message. */
+  /**
+   * Does it. An error is a result too: the model gets its message. After the signal fired, an error does not
+   * say whether the effect happened, unless it is an `EffectDidNotHappen`.
+   */
   run(input: InputOf<Schema>, use: ToolUse): Promise<unknown>
 }
 
@@ -46,9 +57,17 @@ export interface Risk {
 }
 
 /** `diff`: two sides, the old one null where there is none; the others are shown as they are. */
-export type Preview =
+export type Preview = (
   | { kind: 'diff'; before: string | null; after: string }
   | { kind: 'code' | 'text'; text: string }
+) & {
+  /**
+   * Identifies the state that the preview was made from, such as the digest of the file that would be
+   * replaced; at most 500 characters. An approval holds only while a new preview returns the same value.
+   * Otherwise the runtime asks again, with a new preview.
+   */
+  precondition?: string
+}
 
 /** A zod schema, or a JSON Schema from elsewhere that is kept as it is, with what checks it. */
 export type InputSchema = z.ZodType | JsonInput
@@ -66,13 +85,22 @@ export interface InputIssue {
 
 type InputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : unknown
 
-export interface ToolUse {
+/** The tenant and user that own the thread. A tool must not share data between two owners (I10). */
+export interface ToolContext {
+  readonly tenant: string
+  readonly user: string
+}
+
+export interface ToolUse extends ToolContext {
   /** Fires at cancel and at the tool's timeout. */
   signal: AbortSignal
   /** The same for every attempt at the same effect: hand it on as the idempotency key. */
   effectId: string
-  /** Whose data it works on: nothing may be shared between two of them. */
-  tenant: string
+  /**
+   * The precondition of the preview that the person approved. `run` compares it as late as it can, and throws
+   * `PreconditionChanged` if it does not hold. Absent if nobody saw a preview of this call.
+   */
+  precondition?: string
   /** What was said on other threads of the same owner. */
   recall(query: RecallQuery): Promise<Recall>
   /** Shows output while the tool runs; not kept, the result is. */
@@ -110,6 +138,26 @@ export class OutcomeUnknown extends Error {
   }
 }
 
+/** Thrown by `run` if `use.precondition` does not hold and nothing was done. A person is asked again. */
+export class PreconditionChanged extends Error {
+  override name = 'PreconditionChanged'
+}
+
+/**
+ * Thrown by a tool that knows that its effect did not happen, also when it was told to stop. The call is
+ * then recorded as failed, and nobody is asked.
+ */
+export class EffectDidNotHappen extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'EffectDidNotHappen'
+  }
+}
+
+/** Whether a call that was cut off may simply have failed: repeating it does no harm. */
+export const isHarmless = ({ idempotent, access }: Tool): boolean =>
+  idempotent === true || access === 'read'
+
 export const defaultToolTimeout = 30_000
 /** Levels of an input: what reads it, digests it and shows it goes down into each. */
 const deepest = 64
@@ -126,31 +174,74 @@ export function defineTool<Schema extends InputSchema>(tool: Tool<Schema>): Tool
 
 const schemas = new WeakMap<Tool, unknown>()
 
+/** The schema of the input that a model writes. Types that JSON lacks are described by the text that they are made of. */
 export function jsonSchemaOf(tool: Tool): unknown {
   let schema = schemas.get(tool)
   if (schema === undefined) {
-    schema = isZod(tool.schema) ? z.toJSONSchema(tool.schema, { io: 'input' }) : tool.schema.json
+    schema = isZod(tool.schema) ? fromZod(tool.schema) : tool.schema.json
     schemas.set(tool, schema)
   }
   return schema
+}
+
+const fromZod = (schema: z.ZodType) =>
+  z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      const { type } = zodSchema._zod.def
+      if (type === 'date') Object.assign(jsonSchema, { type: 'string', format: 'date-time' })
+      if (type === 'bigint') Object.assign(jsonSchema, { type: 'string', pattern: '^-?[0-9]+$' })
+    },
+  })
+
+/** The path of a field whose type no JSON value fits, such as `z.date()`; `z.coerce` and `z.preprocess` make one that fits. */
+export function unfitField(schema: z.ZodType): string | undefined {
+  const unfit: string[] = []
+  const prepared: string[] = []
+  z.toJSONSchema(schema, {
+    io: 'input',
+    unrepresentable: 'any',
+    override({ zodSchema: { _zod }, path }) {
+      const { type, coerce, in: first } = _zod.def as Definition
+      const at = path.filter((name) => name !== 'properties').join('.')
+      if (type === 'pipe' && first?._zod.def.type === 'transform') prepared.push(at)
+      else if (notInJson.has(type) && !coerce) unfit.push(at)
+    },
+  })
+  const isPrepared = (at: string) =>
+    prepared.some((one) => one === '' || one === at || at.startsWith(`${one}.`))
+  return unfit.find((at) => !isPrepared(at))
+}
+
+type Definition = z.core.$ZodTypeDef & { coerce?: boolean; in?: z.core.$ZodType }
+const notInJson = new Set<string>(['date', 'bigint', 'set', 'map', 'symbol', 'function'])
+
+export interface ParsedInput {
+  /** Output of the schema, as the tool takes it. */
+  input: unknown
+  /** JSON that stands for it on cards, in digests and in the journal. */
+  shown: unknown
+  /** `shown` is the value before parsing, because JSON cannot represent `input`. It is parsed again to run. */
+  raw?: true
 }
 
 /** The input as the tool takes it, or what is wrong with it; `thrown` where that is the schema's own fault. */
 export function readInput(
   { schema }: Tool,
   value: unknown,
-): { input: unknown } | { issues: InputIssue[]; thrown?: unknown } {
+): ParsedInput | { issues: InputIssue[]; thrown?: unknown } {
   if (deeperThan(value, deepest)) return { issues: [{ path: [], message: 'is nested too deeply' }] }
   if (!isZod(schema)) {
     const issues = atOnce(() => schema.issues(value)) as InputIssue[] | undefined
     if (!issues) return { issues: [{ path: [], message: 'could not be checked' }] }
-    return issues.length === 0 ? { input: value } : { issues }
+    return issues.length === 0 ? { input: value, shown: value } : { issues }
   }
   try {
-    const parsed = schema.safeParse(value)
+    const parsed = schema.safeParse(structuredClone(value)) // a transform may change what it is given
     if (!parsed.success) return { issues: issuesOf(parsed.error) }
-    canonical(parsed.data) // what cannot be written down cannot be shown either
-    return { input: parsed.data }
+    const { data: input } = parsed
+    return isJson(input, value) ? { input, shown: input } : { input, shown: value, raw: true }
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown)
     return { issues: [{ path: [], message }], thrown }

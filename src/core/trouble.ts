@@ -1,7 +1,6 @@
 import { masked } from '../lib/masked.ts'
 import { shownLine } from '../lib/visible.ts'
 import { RuntimeError, toRuntimeError } from './errors.ts'
-import type { Secrets } from './secrets.ts'
 
 /** An error as the log has it. */
 export interface Trouble {
@@ -18,11 +17,9 @@ const most = { causes: 5, read: 4_000, words: 500, at: 5 }
 
 /**
  * What an operator is told of an error. Not the error itself: clients of providers hang requests and answers
- * on theirs, with keys and what people said in them.
+ * on theirs, with keys and what people said in them. `secrets` are the known ones of its run.
  */
-export function troubleOf(error: unknown, { forwarded, headers }: Secrets = {}): Trouble {
-  const values = [...Object.values(forwarded ?? {}), ...Object.values(headers ?? {})]
-  const secrets = values.flatMap((one) => (typeof one === 'string' ? [one] : []))
+export function troubleOf(error: unknown, secrets: readonly string[] = []): Trouble {
   const words = (text: string) => shownLine(masked(text.slice(0, most.read), secrets), most.words)
   const { code, message } = toRuntimeError(error, 'agent_failed')
   const chain: unknown[] = []

@@ -36,5 +36,6 @@ export async function view<T>(
   const value = make(thread.state)
   const [last] = await thread.entries(seq - 1, 1)
   if (last) await cache.set(threadId, { seq, entryId: last.id, value } satisfies Kept<T>, ttl)
+  if (thread.erased) await cache.delete(threadId) // erased meanwhile: nothing of it may stay
   return value
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyOf } from '../../test/support/arbitrary.ts'
-import { isRuntimeError } from './errors.ts'
 import { validHistory } from './history.ts'
 import { type Message, messageSchema, userText } from './messages.ts'
 import type { ModelRequest } from './model.ts'
@@ -51,24 +50,23 @@ describe('a request that must fit', () => {
     expect(requestTokens(result.request)).toBeLessThan(2_100)
   })
 
-  test('is refused when the last message alone is too long', () => {
+  test('a last message that seems too long by the estimate is sent', () => {
     const request = requestOf([userText('u', words(10_000))])
-    expect(() => fitted(request, 2_000, [])).toThrow('too long')
+    expect(fitted(request, 2_000, [])).toEqual({ request, left: 0, cut: 0 })
   })
 
-  test('whatever it holds, what comes out fits and is still valid (I8)', () => {
+  test('whatever it holds, what comes out fits or is one step, and is still valid (I8)', () => {
     const anyMessages = fc.array(anyOf(messageSchema), { maxLength: 20 }) as fc.Arbitrary<Message[]>
     const anyRoom = fc.integer({ min: 20, max: 400 })
     fc.assert(
       fc.property(anyMessages, anyRoom, (messages, room) => {
         const request = requestOf(validHistory(messages))
-        try {
-          const out = fitted(request, room, []).request
-          expect(validHistory(out.messages)).toEqual(out.messages)
+        const out = fitted(request, room, []).request
+        expect(validHistory(out.messages)).toEqual(out.messages)
+        // A result that still does not fit is one step, which cannot be made shorter.
+        const steps = out.messages.filter(({ role }) => role !== 'user' && role !== 'tool')
+        if (steps.length > 1)
           expect(requestTokens({ ...out, system: ['s'] })).toBeLessThanOrEqual(room)
-        } catch (error) {
-          if (!isRuntimeError(error, 'context_too_long')) throw error
-        }
       }),
       { numRuns: 300 },
     )

@@ -1,4 +1,3 @@
-import { RuntimeError } from './errors.ts'
 import type { Message, Part } from './messages.ts'
 import type { ModelRequest } from './model.ts'
 
@@ -18,7 +17,8 @@ export interface Fitted {
  * The request as it fits into `room` tokens. Instructions, tools and the last turn stay; the oldest
  * turns are left out whole. A history that was cut at one of `cuts` stays cut there, so that what
  * a provider has cached is of use. If the last turn alone is too long, its long results are cut, and
- * then its oldest steps are left out.
+ * then its oldest steps are left out. The last step stays, even if it seems too long: tokens are estimated,
+ * and only the provider can say that it is.
  */
 export function fitted(request: ModelRequest, room: number, cuts: readonly string[]): Fitted {
   const { messages } = request
@@ -36,7 +36,6 @@ export function fitted(request: ModelRequest, room: number, cuts: readonly strin
     return { request: without(request, turn), ...found, left: start + at, cut: 0 }
   const short = turn.map((message) => shortened(message, free))
   const steps = lastSteps(short, free)
-  if (tokensOf(steps) > free) throw new RuntimeError('context_too_long')
   const cut = short.filter((message, i) => message !== turn[i]).length
   return {
     request: without(request, steps),
@@ -46,7 +45,7 @@ export function fitted(request: ModelRequest, room: number, cuts: readonly strin
   }
 }
 
-/** Tokens of a whole request, by a guess that is rather too high. */
+/** Tokens of a whole request, estimated. Usually too high, but no upper bound: digits and rare scripts need more. */
 export const requestTokens = (request: ModelRequest): number =>
   fixedTokens(request) + tokensOf(request.messages)
 
@@ -126,8 +125,9 @@ const imageTokens = 1_600
 function partTokens(part: Part): number {
   if (part.type === 'call') return tokensIn(part.name + part.input) + 8
   if (part.type !== 'media') return tokensIn(part.text)
-  if (part.mediaType.startsWith('image/') || part.data === undefined) return imageTokens
-  return Math.max(imageTokens, Math.ceil(part.data.length / 24))
+  const length = part.stored?.length ?? part.data?.length ?? 0
+  if (part.mediaType.startsWith('image/')) return imageTokens
+  return Math.max(imageTokens, Math.ceil(length / 24))
 }
 
 /** By bytes and not characters: scripts that need more bytes need more tokens too. */

@@ -11,14 +11,14 @@ import { drive } from './driver.ts'
 import type { Bench } from './effects.ts'
 import { atEnd, cancelledAsks, next, orphans, sameAsks, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
-import { isRuntimeError } from './errors.ts'
+import { type LateOutcome, lateOutcomes } from './late.ts'
 import { type Heartbeat, isStop, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import { recall } from './recall.ts'
 import type { RunSecrets } from './secrets.ts'
 import type { Run } from './state.ts'
 import type { Expectation, Slots } from './store.ts'
-import { decide, isLost, type Surroundings, type Thread } from './thread.ts'
+import { decide, isAway, isLost, type Surroundings, type Thread } from './thread.ts'
 import { troubleOf } from './trouble.ts'
 
 export interface WorkerSetup extends Surroundings {
@@ -66,10 +66,12 @@ export class Worker {
   readonly #waiting = new Set<string>()
   /** Threads that a command came for, to this server. */
   readonly #expected = new Set<string>()
+  readonly #late: ReturnType<typeof lateOutcomes>
   #places = 0
 
   constructor(setup: WorkerSetup) {
     this.#setup = setup
+    this.#late = lateOutcomes(setup)
   }
 
   get driving(): number {
@@ -96,6 +98,7 @@ export class Worker {
     const synced = state.seq
     await expire(thread, clock.now(), newId)
     const settled = state.seq > synced
+    this.#setup.secrets.dropEnded(state)
     if (state.hooks.size > 0) this.#setup.offer(thread)
     await this.#overdue(thread)
     this.#waiting.delete(threadId)
@@ -107,12 +110,12 @@ export class Worker {
       if (theirs !== undefined) return theirs
       const taken = await this.#take(thread, state.leg, ours)
       if ('again' in taken) return taken.again
-      const { fence, leave } = taken
+      const { fence, claimedAt, leave } = taken
       const before = state.seq
-      const done = this.#drive(thread, heartbeat.lease(fence))
+      const done = this.#drive(thread, heartbeat.lease(fence, claimedAt))
         .catch((error: unknown) => {
           if (isLost(error)) log.warn({ threadId }, 'another driver took the thread')
-          else if (isRuntimeError(error, 'store_unavailable') || isStop(error, 'handover'))
+          else if (isAway(error) || isStop(error, 'handover'))
             log.warn({ threadId, err: error }, 'the store is away; the leg waits')
           else log.error({ threadId, err: error }, 'leg failed to be driven')
         })
@@ -133,7 +136,7 @@ export class Worker {
     thread: Thread,
     legId: string,
     ours: boolean,
-  ): Promise<{ fence: number; leave: () => void } | { again: number }> {
+  ): Promise<{ fence: number; claimedAt: number; leave: () => void } | { again: number }> {
     const { store, clock, serverId, leaseTtl, leaving } = this.#setup
     const { threadId, state } = thread
     // A leg that has begun is most likely being driven: whether it is, the lease knows.
@@ -141,15 +144,20 @@ export class Worker {
     let leave = begun ? undefined : await this.#room(thread, legId)
     if (!begun && !leave) return { again: clock.now() + 1_000 }
     try {
-      let claimed = await store.claim(threadId, serverId, leaseTtl)
+      const claim = async () => {
+        const claimedAt = clock.monotonic()
+        const claimed = await store.claim(threadId, serverId, leaseTtl)
+        return claimed && { ...claimed, claimedAt }
+      }
+      let claimed = await claim()
       // Whoever drove the leg before is about to let go.
       for (let since = clock.monotonic(); ours && !begun && !claimed; ) {
         if (leaving.aborted || clock.monotonic() - since > headStart) break
         await clock.sleep(claimAgain)
-        claimed = await store.claim(threadId, serverId, leaseTtl)
+        claimed = await claim()
       }
       if (claimed) leave ??= await this.#room(thread, legId)
-      if (claimed && leave) return { fence: claimed.fence, leave }
+      if (claimed && leave) return { ...claimed, leave }
       if (claimed) await store.release(threadId, claimed.fence)
       leave?.()
       return { again: clock.now() + (claimed ? 1_000 : leaseTtl) }
@@ -212,6 +220,7 @@ export class Worker {
   async cut(): Promise<void> {
     for (const { leg } of this.#driving.values()) leg?.abort.abort(new LegStop('handover'))
     await this.drained(3_000)
+    await this.#late.recorded(1_000)
   }
 
   async #drive(thread: Thread, lease: Lease): Promise<void> {
@@ -240,7 +249,9 @@ export class Worker {
     const abort = sharedAbort()
     const actor: Actor = { type: 'agent', id: run.agent }
     const { signal } = abort
+    const late = (outcome: LateOutcome) => this.#late.offer(thread, { runId, legId, ...outcome })
     const leg: Leg = {
+      late,
       thread,
       run,
       runId,
@@ -253,6 +264,7 @@ export class Worker {
       signal,
       leaving,
       closing,
+      secrets: () => secrets.textsOf(runId),
     }
     const about = { threadId: thread.threadId, runId, legId }
     const channel = new Channel(leg, clock, spool)
@@ -267,7 +279,7 @@ export class Worker {
       recall: (query, until) => recall(store, thread.state, query, until),
     }
     const report: Bench['report'] = (error, more, message) =>
-      log.warn({ ...about, ...more, ...troubleOf(error, secrets.join(runId, {})) }, message)
+      log.warn({ ...about, ...more, ...troubleOf(error, leg.secrets?.()) }, message)
     const bench: Bench = { leg, channel, messages, report, ...shared, ...tools }
     const driving = this.#driving.get(thread.threadId)
     if (driving) driving.leg = leg
@@ -318,7 +330,8 @@ export class Worker {
     const { store, clock, newId, serverId, leaseTtl } = this.#setup
     const run = thread.state.runs.get(thread.state.active ?? '')
     if (run?.status !== 'cancelling') return
-    if (clock.now() < (run.cancellingAt ?? 0) + cancelGrace) return
+    // A long negative time: the clock was set back.
+    if (Math.abs(clock.now() - (run.cancellingAt ?? 0)) < cancelGrace) return
     const claimed = await store.claim(thread.threadId, serverId, leaseTtl, true)
     if (!claimed) return
     await finishCancel(thread, claimed.fence, newId)
@@ -333,11 +346,14 @@ function nextLook({ state }: Thread, now: number): number | undefined {
     soonest = Math.min(soonest ?? Number.POSITIVE_INFINITY, Math.max(at, now + 1_000))
   const run = state.runs.get(state.active ?? '')
   if (!run) return soonest
-  if (run.status === 'cancelling') return (run.cancellingAt ?? 0) + cancelGrace
+  // No wait is longer than it was meant to be, also if the clock was set back.
+  if (run.status === 'cancelling') return Math.min(run.cancellingAt ?? 0, now) + cancelGrace
   for (const askId of run.askIds) {
     const record = state.asks.get(askId)
     if (!record || record.answer) continue
-    soonest = Math.min(soonest ?? Number.POSITIVE_INFINITY, record.ask.deadline)
+    const { ask, raisedAt } = record
+    const at = Math.min(ask.deadline, now + Math.max(0, ask.deadline - raisedAt))
+    soonest = Math.min(soonest ?? Number.POSITIVE_INFINITY, at)
   }
   return soonest
 }

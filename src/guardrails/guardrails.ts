@@ -5,7 +5,14 @@ import { textOf } from '../core/messages.ts'
 import type { Model } from '../core/model.ts'
 import { globs } from '../core/policy.ts'
 import { judgeRemotely, type RemoteGuard } from './remote.ts'
-import { type GuardRule, judgeClient, judgeText, readRules } from './rules.ts'
+import {
+  type GuardRule,
+  judgeLength,
+  judgeLongText,
+  judgeText,
+  readClientRules,
+  readRules,
+} from './rules.ts'
 import { textOfInput } from './strings.ts'
 import { judgeTopics } from './topics.ts'
 import { watchOutput } from './watch.ts'
@@ -39,13 +46,21 @@ export async function openGuard(given: Guardrails, { model, log }: GuardSetup): 
   const { remote, redact = false, whenAway = 'deny', lookBack = 200 } = given
   if (remote && !/^https?:\/\//.test(remote.url))
     throw new ConfigError('guardrails.remote.url: write an address that begins with http.')
-  const input = await readRules(given.input ?? [], 'input', lookBack)
-  const output = await readRules(given.output ?? [], 'output', lookBack)
-  const forTools = await readRules(given.arguments ?? [], 'arguments', lookBack)
+  const input = readRules(given.input ?? [], 'input', lookBack)
+  const output = readRules(given.output ?? [], 'output', lookBack)
+  const forTools = readRules(given.arguments ?? [], 'arguments', lookBack)
   const longestWord = Math.max(
     0,
     ...(given.output ?? []).flatMap(({ words = [] }) => words).map((word) => word.length),
   )
+
+  /** The rules of one request are read once, for all of its messages. */
+  const clients = new WeakMap<ClientRules, ReturnType<typeof readClientRules>>()
+  const judgeClient = (rules: ClientRules) => {
+    const known = clients.get(rules) ?? readClientRules(rules)
+    clients.set(rules, known)
+    return known
+  }
 
   /** What cannot be checked passes or not, as the operator says. */
   const checked = async (how: string, judge: () => Promise<Denial | undefined>) => {
@@ -64,7 +79,10 @@ export async function openGuard(given: Guardrails, { model, log }: GuardSetup): 
     async input(message, said) {
       const text = textOf(message)
       const { client, before, imported } = said
-      const local = judgeText(input, text) ?? (client && !remote && judgeClient(client, text))
+      const local =
+        judgeLength(input, text) ??
+        (await judgeLongText(input, text)) ??
+        (client && !remote && (await judgeClient(client)(text)))
       if (local || imported) return local || undefined
       const lists: ClientRules[] = []
       if (remote) lists.push({ allow: remote.allow ?? [], deny: remote.deny ?? [] })
@@ -82,7 +100,9 @@ export async function openGuard(given: Guardrails, { model, log }: GuardSetup): 
     ...(forTools.length > 0 && {
       arguments: (tool: string, given: unknown) => {
         const about = forTools.filter((rule) => rule.tool === undefined || globs(rule.tool, tool))
-        return about.length > 0 ? judgeText(about, textOfInput(given)) : undefined
+        if (about.length === 0) return undefined
+        const text = textOfInput(given)
+        return judgeLength(about, text) ?? judgeText(about, text)
       },
     }),
   }

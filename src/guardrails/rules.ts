@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises'
 import { ConfigError } from '../config.ts'
 import { errors } from '../core/errors.ts'
 import type { ClientRules, Denial } from '../core/guard.ts'
 import { type Matcher, patternMatcher, wordsMatcher } from './matcher.ts'
+import { WordSearch } from './words.ts'
 
 /** Denies what it finds; or, together with the others that allow, denies what none of them finds. */
 export interface GuardRule {
@@ -32,15 +34,11 @@ export interface Rule {
 }
 
 /** Reads the rules of one place. What can never work is refused at the start. */
-export async function readRules(
-  rules: readonly GuardRule[],
-  where: Where,
-  lookBack: number,
-): Promise<Rule[]> {
-  return await Promise.all(rules.map((rule, i) => readRule(rule, where, i, lookBack)))
+export function readRules(rules: readonly GuardRule[], where: Where, lookBack: number): Rule[] {
+  return rules.map((rule, i) => readRule(rule, where, i, lookBack))
 }
 
-async function readRule(rule: GuardRule, where: Where, i: number, lookBack: number): Promise<Rule> {
+function readRule(rule: GuardRule, where: Where, i: number, lookBack: number): Rule {
   const { words, pattern, topics, decision, tool } = rule
   const named = `guardrails.${where}.${i}`
   if (decision !== 'deny' && decision !== 'allow')
@@ -56,7 +54,7 @@ async function readRule(rule: GuardRule, where: Where, i: number, lookBack: numb
   try {
     const matcher = words
       ? wordsMatcher(words)
-      : await patternMatcher(pattern as RegExp | string, lookBack)
+      : patternMatcher(pattern as RegExp | string, lookBack)
     return { ...about, matcher, topics: [] }
   } catch (error) {
     throw new ConfigError(`${named}.pattern: ${(error as Error).message}`)
@@ -65,7 +63,45 @@ async function readRule(rule: GuardRule, where: Where, i: number, lookBack: numb
 
 /** By all rules that look at the text itself. */
 export function judgeText(rules: readonly Rule[], text: string): Denial | undefined {
-  return judgeBy(rules, ({ matcher }) => matcher && !isEmpty(matcher.matches(text)))
+  return judgeBy(rules, ({ matcher }) => {
+    if (!matcher) return undefined
+    for (const found of matcher.matches(text)) if (found) return true
+    return false
+  })
+}
+
+/** The same for a long text: lets others run between the rules and within a long search. */
+export async function judgeLongText(
+  rules: readonly Rule[],
+  text: string,
+): Promise<Denial | undefined> {
+  const found = new Map<Rule, boolean>()
+  for (const rule of rules) {
+    if (!rule.matcher) continue
+    found.set(rule, await isFound(rule.matcher.matches(text)))
+    if (text.length > maxUnpaused) await setImmediate()
+  }
+  return judgeBy(rules, (rule) => found.get(rule))
+}
+
+/** Characters that a rule searches without letting others run afterwards. */
+const maxUnpaused = 4_096
+
+async function isFound(matches: Iterable<unknown>): Promise<boolean> {
+  for (const match of matches) {
+    if (match) return true
+    await setImmediate()
+  }
+  return false
+}
+
+/** A text that one of the rules cannot search in one go is denied: it could not be checked. */
+export function judgeLength(rules: readonly Rule[], text: string): Denial | undefined {
+  const rule = rules.find(({ matcher }) => text.length > (matcher?.maxLength ?? text.length))
+  if (!rule) return undefined
+  const most = rule.matcher!.maxLength!.toLocaleString('en')
+  const reason = `This is longer than ${most} characters, the most that a pattern can check. Shorten it.`
+  return { rule: rule.id, reason }
 }
 
 /** By what each rule finds: true, false, or nothing when it is not asked. */
@@ -84,19 +120,26 @@ export function judgeBy(
   return rule && { rule: rule.id, reason: rule.reason }
 }
 
-/** The client's own words; it knows them, so it is told which. */
-export function judgeClient({ allow, deny }: ClientRules, text: string): Denial | undefined {
-  const mentions = (word: string) => !isEmpty(wordsMatcher([word]).matches(text))
-  const denied = deny.find(mentions)
-  if (denied !== undefined) {
-    const reason = `The message is about something not allowed here: ${denied}.`
-    return { rule: 'client.deny', reason }
-  }
-  if (allow.length === 0 || allow.some(mentions)) return undefined
-  return { rule: 'client.allow', reason: `Only these are talked about here: ${allow.join(', ')}.` }
-}
+/** Words of a client's list that a refusal names. */
+const mostNamed = 10
 
-const isEmpty = (found: Iterable<unknown>): boolean => {
-  for (const _ of found) return false
-  return true
+/** Reads a client's own words. It knows them, so a refusal names the word. */
+export function readClientRules({ allow, deny }: ClientRules) {
+  const denied = new WordSearch(deny)
+  const allowed = new WordSearch(allow)
+  return async (text: string): Promise<Denial | undefined> => {
+    let first = deny.length
+    for (const found of denied.find(text)) {
+      if (found) first = Math.min(first, found.word)
+      else await setImmediate()
+    }
+    if (first < deny.length) {
+      const reason = `The message is about something not allowed here: ${deny[first]}.`
+      return { rule: 'client.deny', reason }
+    }
+    if (allow.length === 0 || (await isFound(allowed.find(text)))) return undefined
+    const named = allow.slice(0, mostNamed).join(', ')
+    const more = allow.length > mostNamed ? ` and ${allow.length - mostNamed} more` : ''
+    return { rule: 'client.allow', reason: `Only these are talked about here: ${named}${more}.` }
+  }
 }

@@ -19,7 +19,7 @@ export async function judgeTopics(
     tools: [],
     parameters: { temperature: 0, maxOutputTokens: 64 },
   })
-  const answer = /^\s*(\d+(?:\s*,\s*\d+)*)\s*\.?\s*$/.exec(said)?.[1]
+  const answer = /^(\d+(?:\s*,\s*\d+)*)\s*\.?$/.exec(said.slice(0, maxAnswer).trim())?.[1]
   if (answer === undefined) throw new Error('the model did not say which topics')
   const about = new Set(answer.split(',').map((number) => topics[Number(number) - 1]))
   return judgeBy(rules, (rule) =>
@@ -27,6 +27,8 @@ export async function judgeTopics(
   )
 }
 
+/** Characters of an answer that are read: numbers and commas. */
+const maxAnswer = 1_000
 /** Characters of a message that are judged. */
 const longest = 20_000
 

@@ -27,7 +27,9 @@ export function watchOutput(rules: readonly Rule[], lookBack: number): OutputWat
     let safe = recent.length
     for (const { id: rule, reason, matcher } of denies) {
       if (!matcher) continue
-      for (const [start, end] of matcher.matches(recent)) {
+      for (const match of matcher.matches(recent)) {
+        if (!match) continue
+        const [start, end] = match
         if (start === 0 && from > 0) continue // it begins before: that was looked at then
         // At the very end it may yet turn out to be a part of something else.
         if (whole || end < recent.length) throw denial({ rule, reason })

@@ -1,12 +1,13 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ConfigError } from './config-error.ts'
+import { privateDirectory } from './private.ts'
 
 /**
  * Makes a directory that can be written to, or says in one sentence why it cannot be. Step by step:
  * Node's own way to make parents goes round for ever where a file system has no room for any (/proc).
  */
-export function makeDirectory(path: string, named: string, mode = 0o777): void {
+export function makeDirectory(path: string, named: string, mode = privateDirectory): void {
   const missing: string[] = []
   for (let at = path; !existsSync(at); at = dirname(at)) missing.unshift(at)
   try {

@@ -4,8 +4,7 @@ export const fenced = (value: unknown): string =>
 
 /** The last block of JSON in a text, or the text itself where it is JSON; undefined where neither is. */
 export function readFenced(text: string): unknown {
-  const blocks = [...text.matchAll(/^```(?:json)?[ \t]*\n([\s\S]*?)\n```[ \t]*$/gm)]
-  for (const json of [blocks.at(-1)?.[1], text.trim()]) {
+  for (const json of [lastBlock(text), text.trim()]) {
     if (json === undefined || !/^[[{]/.test(json.trim())) continue
     try {
       return JSON.parse(json)
@@ -14,4 +13,20 @@ export function readFenced(text: string): unknown {
     }
   }
   return undefined
+}
+
+/** The text between the last opening fence that is closed, and its closing fence. Reads each line once. */
+function lastBlock(text: string): string | undefined {
+  const lines = text.split('\n')
+  let opened: number | undefined
+  let block: [from: number, to: number] | undefined
+  for (const [at, line] of lines.entries()) {
+    if (!line.startsWith('```')) continue
+    const kind = line.slice('```'.length).replaceAll('\t', ' ').trimEnd()
+    if (opened !== undefined && kind === '' && at > opened + 1) {
+      block = [opened + 1, at]
+      opened = undefined
+    } else if (opened === undefined && (kind === '' || kind === 'json')) opened = at
+  }
+  return block && lines.slice(...block).join('\n')
 }

@@ -14,7 +14,12 @@ const secret = new RegExp(
 
 /** The text without what looks like a secret, and without those that are known to be some. */
 export function masked(text: string, known: readonly string[] = []): string {
+  return withoutTexts(text, known).replace(secret, '***')
+}
+
+/** The text without the known secrets; shorter ones are also parts of other words. */
+export function withoutTexts(text: string, known: readonly string[]): string {
   let rest = text
   for (const one of known) if (one.length >= 6) rest = rest.replaceAll(one, '***')
-  return rest.replace(secret, '***')
+  return rest
 }

@@ -1,14 +1,15 @@
 import { readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectory } from './directory.ts'
+import { privateFile } from './private.ts'
 
 /** Small JSON files by key, for what must not be lost while its real home is away. */
 export function fileSpool(directory: string) {
   const path = (key: string) => join(directory, `${encodeURIComponent(key).slice(0, 200)}.json`)
   return {
     async save(key: string, value: unknown): Promise<void> {
-      makeDirectory(directory, 'HANDRAIL_SPOOL', 0o700)
-      await writeFile(`${path(key)}.tmp`, JSON.stringify(value), { flush: true })
+      makeDirectory(directory, 'HANDRAIL_SPOOL')
+      await writeFile(`${path(key)}.tmp`, JSON.stringify(value), { flush: true, mode: privateFile })
       await rename(`${path(key)}.tmp`, path(key))
     },
     async find(key: string): Promise<unknown> {

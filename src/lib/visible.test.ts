@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { hides, shown, shownLine, visible } from './visible.ts'
+import { hides, mixes, shown, shownLine, visible } from './visible.ts'
 
 /** Undoes it: possible only if no two texts are shown alike. */
 const back = (text: string) =>
@@ -37,19 +37,36 @@ describe('visible text', () => {
     ['control', 'a\u0000\u001B[2Jb\r\nc', 'a⟦U+0000⟧⟦U+001B⟧[2Jb⟦U+000D⟧⟦U+000A⟧c'],
     ['half a character', 'a\uD800', 'a⟦U+D800⟧'],
     ['our own brackets', '⟦U+202E⟧', '⟦U+27E6⟧U+202E⟦U+27E7⟧'],
+    ['fillers inside a word', 'a\u115Fb', 'a⟦U+115F⟧b'],
     ['selectors without an emoji', 'a\uFE0F\u200D', 'a⟦U+FE0F⟧⟦U+200D⟧'],
   ])('writes out %s', (_, given, seen) => {
     expect(visible(given)).toBe(seen)
     expect(hides(given)).toBe(true)
   })
 
-  test.each(['plain', 'ñandú — “quoted”', '日本語', 'שלום', '👩‍💻 ❤️ 👍🏽'])(
-    'leaves what everybody sees: %s',
-    (text) => {
-      expect(visible(text)).toBe(text)
-      expect(hides(text)).toBe(false)
-    },
-  )
+  test.each([
+    ['p\u0430ypal.com', 'p⟦U+0430⟧ypal.com'],
+    ['drafts/t\u043Edo.txt', 'drafts/t⟦U+043E⟧do.txt'],
+    ['pay\u{1D429}al ❤️ ok', 'pay⟦U+1D429⟧al ❤️ ok'],
+    ['p\u200B\u0430ypal', 'p⟦U+200B⟧⟦U+0430⟧ypal'],
+  ])('marks letters that look like those of another alphabet: %s', (given, seen) => {
+    expect(visible(given)).toBe(seen)
+    expect(mixes(given)).toBe(true)
+  })
+
+  test.each([
+    'plain',
+    'Привет, как дела?',
+    'отчёт.pdf',
+    'ñandú — “quoted”',
+    '日本語',
+    'שלום',
+    '👩‍💻 ❤️ 👍🏽',
+  ])('leaves what everybody sees: %s', (text) => {
+    expect(visible(text)).toBe(text)
+    expect(hides(text)).toBe(false)
+    expect(mixes(text)).toBe(false)
+  })
 
   test('shows no two texts alike, and nothing hidden', () => {
     fc.assert(

@@ -1,3 +1,5 @@
+import { lookalikes } from './lookalikes.ts'
+
 /**
  * What does not show, or shows as something else: control and format characters (those that turn the
  * direction of text among them), spaces that are not the space, fillers, halves of characters, what has no
@@ -10,8 +12,27 @@ const hidden =
 const emoji =
   /\p{Extended_Pictographic}\p{Emoji_Modifier}?\uFE0F?(?:\u200D\p{Extended_Pictographic}\p{Emoji_Modifier}?\uFE0F?)*/gu
 
-/** The text with what cannot be seen written out: `⟦U+202E⟧`. Different texts stay different. */
+/**
+ * The text with what cannot be seen written out, `⟦U+202E⟧`, and with letters that look like those of another
+ * alphabet, `p⟦U+0430⟧ypal`. Different texts stay different.
+ */
 export function visible(text: string, { lines = false } = {}): string {
+  let shown = ''
+  let at = 0
+  for (const { at: index, letter } of lookalikes(text)) {
+    shown += withoutHidden(text.slice(at, index), lines) + mark(letter)
+    at = index + letter.length
+  }
+  return shown + withoutHidden(text.slice(at), lines)
+}
+
+/** Whether a text holds something that would not be seen as it is. Line ends and tabs are seen. */
+export const hides = (text: string): boolean => withoutHidden(text, true) !== text
+
+/** Whether a text holds letters that look like those of another alphabet. */
+export const mixes = (text: string): boolean => lookalikes(text).length > 0
+
+function withoutHidden(text: string, lines: boolean): string {
   let shown = ''
   let at = 0
   for (const { index, 0: found } of text.matchAll(emoji)) {
@@ -21,14 +42,11 @@ export function visible(text: string, { lines = false } = {}): string {
   return shown + marked(text.slice(at), lines)
 }
 
-/** Whether a text holds something that would not be seen as it is. Line ends and tabs are seen. */
-export const hides = (text: string): boolean => visible(text, { lines: true }) !== text
-
 const marked = (text: string, lines: boolean): string =>
-  text.replace(hidden, (one) => {
-    if (lines && (one === '\n' || one === '\t')) return one
-    return `⟦U+${one.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}⟧`
-  })
+  text.replace(hidden, (one) => (lines && (one === '\n' || one === '\t') ? one : mark(one)))
+
+const mark = (one: string): string =>
+  `⟦U+${one.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}⟧`
 
 export interface Shown {
   text: string

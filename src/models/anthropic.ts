@@ -4,8 +4,8 @@ import { keyMissing } from './openai.ts'
 
 export function anthropic(options: ProviderOptions): ModelMaker {
   return (around) => {
-    const about = common('anthropic', options, ['image/*', 'application/pdf', 'text/plain'])
     const given = around.access.anthropic
+    const about = common('anthropic', options, given, ['image/*', 'application/pdf', 'text/plain'])
     const own = keyOf(options, given, around, about.name, 'ANTHROPIC_API_KEY')
     const baseURL = options.baseUrl ?? given.baseUrl
     return aiSdkModel({

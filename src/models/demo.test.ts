@@ -275,3 +275,8 @@ describe('what pages ask for', () => {
     expect(textIn(events)).toContain('image/png of 12 bytes')
   })
 })
+
+test('a file name of 900,000 points is read in linear time', async () => {
+  const events = await play(requestOf([userText('1', `read ${'.'.repeat(900_000)}x`)]))
+  expect(events.length).toBeGreaterThan(0)
+})

@@ -6,8 +6,8 @@ const reads = ['image/*', 'audio/*', 'video/*', 'application/pdf', 'text/*']
 
 export function google(options: ProviderOptions): ModelMaker {
   return (around) => {
-    const about = common('google', options, reads)
     const given = around.access.google
+    const about = common('google', options, given, reads)
     const own = keyOf(options, given, around, about.name, 'GOOGLE_GENERATIVE_AI_API_KEY')
     const baseURL = options.baseUrl ?? given.baseUrl
     return aiSdkModel({

@@ -1,5 +1,6 @@
 import type { SharedV3ProviderOptions } from '@ai-sdk/provider'
 import type { Model } from '../core/model.ts'
+import { digestOf } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
 import { ConfigError } from '../lib/config-error.ts'
 import { windowOf } from './windows.ts'
@@ -37,11 +38,18 @@ export interface ProviderOptions extends Access {
 }
 
 /** What is the same for all: names, the window, and a key that must be there at the start. */
-export function common(provider: string, options: ProviderOptions, accepts: readonly string[]) {
+export function common(
+  provider: string,
+  options: ProviderOptions,
+  given: Access,
+  accepts: readonly string[],
+) {
   const name = options.name ?? `${provider}/${options.model}`
+  const apiKey = options.apiKey ?? given.apiKey ?? null
   return {
     name,
     provider,
+    account: digestOf([apiKey, options.baseUrl ?? given.baseUrl ?? null]),
     accepts: options.accepts ?? accepts,
     window: options.window ?? windowOf(`${provider}/${options.model}`),
   }

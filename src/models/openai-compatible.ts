@@ -5,7 +5,7 @@ import { common, type ModelMaker, type ProviderOptions } from './maker.ts'
 /** Any server that speaks OpenAI's chat API: Ollama, vLLM, LM Studio. It may need no key. */
 export function openaiCompatible(options: ProviderOptions): ModelMaker {
   return ({ access: { openai: given } }) => {
-    const about = common('openai-compatible', options, ['image/*'])
+    const about = common('openai-compatible', options, given, ['image/*'])
     const baseURL = options.baseUrl ?? given.baseUrl
     if (baseURL === undefined) {
       throw new ConfigError(

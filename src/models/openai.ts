@@ -9,8 +9,8 @@ export interface OpenAiOptions extends ProviderOptions {
 
 export function openai(options: OpenAiOptions): ModelMaker {
   return (around) => {
-    const about = common('openai', options, ['image/*', 'application/pdf'])
     const given = around.access.openai
+    const about = common('openai', options, given, ['image/*', 'application/pdf'])
     const own = keyOf(options, given, around, about.name, 'OPENAI_API_KEY')
     const api = options.api ?? around.openaiApi
     const baseURL = options.baseUrl ?? given.baseUrl

@@ -39,7 +39,7 @@ describe('an action', () => {
         rest: { type: 'object' },
       },
     })
-    expect(readInput(made, given)).toEqual({ input: given })
+    expect(readInput(made, given)).toEqual({ input: given, shown: given })
     for (const wrong of [{ kind: 'green' }, { tags: 'x' }, { parts: [{}] }, { owner: {} }]) {
       expect(readInput(made, { ...given, ...wrong })).toHaveProperty('issues')
     }

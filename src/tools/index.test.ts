@@ -22,15 +22,14 @@ test('every tool says what it takes and what it would do', () => {
     for (const property of Object.values(properties)) expect(property.description).toBeTruthy()
     const read = readInput(tool, inputs[tool.name])
     const { input } = read as { input: object }
-    expect(tool.describe?.(input)).toMatch(/^[A-Z]\S* .*[^.]$/)
+    expect(tool.describe?.(input, use)).toMatch(/^[A-Z]\S* .*[^.]$/)
     expect(readInput(tool, { ...input, more: 1 })).toHaveProperty('issues')
   }
 })
 
-test('only what reads is idempotent', () => {
-  for (const tool of builtInTools({ root: '/nowhere' })) {
-    expect(tool.idempotent ?? false).toBe(tool.access === 'read')
-  }
+test('tools that only read, and code in the sandbox, are idempotent', () => {
+  for (const { name, idempotent, access } of builtInTools({ root: '/nowhere' }))
+    expect(idempotent ?? false, name).toBe(access === 'read' || name === 'run_code')
 })
 
 test('the weather is found whatever the spelling, and is labelled as sample data', async () => {

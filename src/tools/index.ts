@@ -8,7 +8,7 @@ import { weather } from './weather.ts'
 
 export { echo, listFiles, readFile, runCode, weather, writeFile }
 
-/** Everything that needs no key. `root` is the one folder the file tools can reach. */
+/** Tools that need no key. The file tools of a user reach only `<root>/<tenant>/<user>`. */
 export function builtInTools({ root }: { root: string }): Tool[] {
   return [
     listFiles({ root }),

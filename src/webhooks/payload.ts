@@ -1,3 +1,4 @@
+import { asDecided, editOf } from '../core/edited.ts'
 import type { Notice } from '../core/outbox.ts'
 
 const isoTime = (at: number) => new Date(at).toISOString()
@@ -16,7 +17,7 @@ export function payloadOf({ about, record, tenant, owner, agent }: Notice, publi
       id: ask.askId,
       kind: ask.kind,
       state: answer?.state ?? 'pending',
-      title: ask.title,
+      title: asDecided(record).title,
       tool: ask.tool ?? null,
       agent,
       tenant,
@@ -25,6 +26,7 @@ export function payloadOf({ about, record, tenant, owner, agent }: Notice, publi
       deadline: isoTime(ask.deadline),
       at_timeout: ask.atTimeout,
       ...settled,
+      ...(editOf(record) && { edited: true }),
       link: `${publicUrl ?? ''}/approvals/${ask.askId}`,
     },
   }

@@ -1,26 +1,30 @@
 import { z } from 'zod'
 import type { Answering } from '../core/asks.ts'
 import { budgetOptions } from '../core/budget-answers.ts'
+import { editOf } from '../core/edited.ts'
 import { type Ask, outcomes } from '../core/entries.ts'
 import { RuntimeError } from '../core/errors.ts'
 import { rememberSchema } from '../core/grants.ts'
+import type { Caller } from '../core/runtime.ts'
 import type { AskRecord } from '../core/state.ts'
 import { digestOf } from '../lib/canonical.ts'
 import { budgetLimits } from './decisions.ts'
+import { clientText } from './http.ts'
+import { limitedRecord } from './limits.ts'
 
 /** What a person may say to an approval, on every wire that has one of its own for it. */
 export const decisionFields = {
   approved: z.boolean().optional(),
   reason: z.string().max(10_000).optional(),
-  edited_input: z.record(z.string(), z.unknown()).optional(),
+  edited_input: limitedRecord.optional(),
   /** Further calls of the tool: true or 'chat', 'once', or for some minutes. */
   remember: rememberSchema.optional(),
   stop: z.boolean().optional(),
   /** Answer in place of the tool, or what was asked for: then as its schema says. */
-  answer: z.union([z.string(), z.record(z.string(), z.unknown())]).optional(),
+  answer: z.union([clientText, limitedRecord]).optional(),
   /** An effect in doubt: what happened, and its result. */
   outcome: z.enum(outcomes).optional(),
-  result: z.string().optional(),
+  result: clientText.optional(),
   /** A spent budget: what is given anew, beside or in place of "approved". */
   newLimit: budgetLimits.calls.optional(),
   newStatus: z.boolean().optional(),
@@ -80,7 +84,8 @@ function wrong(name: string, problem: string): RuntimeError {
 }
 
 /** What was decided, by whom. */
-export function decisionJson({ answer, answeredBy, answeredAt }: AskRecord) {
+export function decisionJson(record: AskRecord) {
+  const { answer, answeredBy, answeredAt } = record
   const { state, reason, outcome } = answer!
   return {
     approved: state === 'approved' || state === 'answered',
@@ -89,6 +94,7 @@ export function decisionJson({ answer, answeredBy, answeredAt }: AskRecord) {
     at: new Date(answeredAt ?? 0).toISOString(),
     ...(reason !== undefined && { reason }),
     ...(outcome && { outcome }),
+    ...(editOf(record) && { edited: true }),
   }
 }
 
@@ -99,6 +105,13 @@ export function decided(record: AskRecord, mine: boolean) {
   if (mine) return { status: 'processed', approval_id, ...recorded } as const
   throw new RuntimeError('ask_settled', undefined, { data: { approval_id, decision: recorded } })
 }
+
+/** The id of a thread that a request with a key and without an id creates: the same request again finds it. */
+export const idByKey = (
+  prefix: string,
+  { tenant, user }: Caller,
+  key: { key: string } | undefined,
+): string | undefined => key && `${prefix}_${digestOf([tenant, user, key.key]).slice(0, 30)}`
 
 /** The request's Idempotency-Key, with what it is about. */
 export function keyOf(request: Request, about: unknown): { key?: { key: string; digest: string } } {

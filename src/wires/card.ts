@@ -17,6 +17,7 @@ export function cardJson(ask: Ask) {
     ...(effectId !== undefined && { effect_id: effectId }),
     ...(callId !== undefined && { call_id: callId }),
     ...(digest !== undefined && { digest }),
+    ...(ask.replaces !== undefined && { replaces: ask.replaces }),
     ...(schema !== undefined && { schema }),
     ...(ask.editable && { editable: true }),
     ...(preview !== undefined && { preview }),

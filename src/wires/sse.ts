@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Piece } from '../core/agent.ts'
 import type { Known } from '../core/entries.ts'
-import { type Cursor, follow, type Step } from '../core/follow.ts'
-import type { Tail } from '../core/tail.ts'
+import { type Cursor, follow, type Step, sentText } from '../core/follow.ts'
+import { closedBy, shownKey, shownKeys, type Tail } from '../core/tail.ts'
 import type { Thread } from '../core/thread.ts'
+import { slices as slicesOf } from '../lib/json-steps.ts'
 
 /** One event of a stream. `data` is JSON text. */
 export interface Frame {
@@ -14,6 +16,8 @@ export interface Frame {
 export interface Projection {
   /** Views of the same dialect give the same frames for the same pieces. */
   dialect: string
+  /** Names of the stream, which follow the place in every id; see `namesText`. */
+  names: string
   entry(entry: Known, shown: ReadonlyMap<string, number>): Frame[]
   /** An entry's frames do not depend on what was shown: they are the same for the whole dialect. */
   alike?: boolean
@@ -61,10 +65,10 @@ function stepText(step: Step, view: Projection, tail: Tail): string {
     case 'pieces':
       return piecesText(step, view, tail)
     case 'entry':
-      return entryText(step.entry, step.skip, view, step.shown) + besideText(step.entry, view)
+      return entryText(step, view) + besideText(step.entry, view)
     case 'retract': {
       const frame = view.retracted(step.ids)
-      return frame ? sseText(String(step.seq), frame) : ''
+      return frame ? sseText(step.seq + view.names, frame) : ''
     }
     case 'idle':
       return ''
@@ -78,42 +82,62 @@ function piecesText(step: Step & { type: 'pieces' }, view: Projection, tail: Tai
   const made = tail.made.get(view.dialect)
   if (made?.from === from && made.count === count && made.seq === seq && made.fence === fence)
     return made.text
-  const tailId = `${seq}.${fence}.`
+  const sent = new Map(step.sent)
   let text = ''
   for (let i = 0; i < count; i++) {
-    const frame = view.piece(pieces[i]!, runId)
-    if (frame) text += sseText(tailId + (from + i + 1), frame)
+    const piece = pieces[i]!
+    const id = pieceId({ seq, fence, offset: from + i + 1 }, piece, sent) + view.names
+    const frame = view.piece(piece, runId)
+    if (frame) text += sseText(id, frame)
   }
   tail.made.set(view.dialect, { seq, fence, from, count, text })
   return text
 }
 
-/** A long text in parts of a batch's size: who stops reading holds a part. */
-function* slices(text: string): Generator<string, void, undefined> {
-  for (let at = 0; at < text.length; ) {
-    const end = at + batchSize
-    const half = /[\ud800-\udbff]/.test(text.charAt(end - 1)) // of a pair
-    yield text.slice(at, half ? end + 1 : end)
-    at = half ? end + 1 : end
-  }
+/** The id of the frame of a piece, which is counted in `sent`. */
+export function pieceId(
+  { seq, fence, offset }: { seq: number; fence: number; offset: number },
+  { kind, id, text }: Piece,
+  sent: Map<string, number>,
+): string {
+  const key = shownKey(kind, id)
+  sent.set(key, (sent.get(key) ?? 0) + text.length)
+  return `${seq}.${fence}.${offset}${sentText(sent)}`
 }
+
+/** A long text in parts of a batch's size: who stops reading holds a part. */
+export const slices = (text: string) => slicesOf(text, batchSize)
 
 /** Long texts of entries by dialect: made once, and held once, however many readers are in it. */
 const longTexts = new WeakMap<Known, Map<string, string>>()
 
-function entryText(
-  entry: Known,
-  skip: number,
-  view: Projection,
-  shown: ReadonlyMap<string, number>,
-): string {
-  const share = view.alike === true && skip === 0
+export type EntryStep = Step & { type: 'entry' }
+
+function entryText(step: EntryStep, view: Projection): string {
+  const { entry, skip } = step
+  const open = openText(step)
+  const share = view.alike === true && skip === 0 && open === ''
   const known = share ? longTexts.get(entry)?.get(view.dialect) : undefined
   if (known !== undefined) return known
-  const text = makeText(entry, skip, view, shown)
+  const list = view.entry(entry, step.shown)
+  let text = ''
+  for (let i = skip; i < list.length; i++)
+    text += sseText(entryPlace(entry, i + 1, list.length) + open + view.names, list[i]!)
   if (share && text.length >= batchSize)
     longTexts.set(entry, (longTexts.get(entry) ?? new Map()).set(view.dialect, text))
   return text
+}
+
+/** Only the last frame of an entry carries its seq; the others say how far into it they are. */
+export const entryPlace = ({ seq }: Known, n: number, count: number): string =>
+  n === count ? String(seq) : `${seq - 1}~${n}`
+
+/** Part of the ids of an entry's frames: the progress of messages that are open beside it. */
+export function openText({ entry, shown }: EntryStep): string {
+  if (shown.size === 0) return ''
+  const open = new Map(shown)
+  for (const id of closedBy([entry])) for (const key of shownKeys(id)) open.delete(key)
+  return sentText(open)
 }
 
 function besideText(entry: Known, view: Projection): string {
@@ -121,33 +145,20 @@ function besideText(entry: Known, view: Projection): string {
   return frame ? eventText(frame) : ''
 }
 
-/** Only the last frame of an entry carries its seq; the others say how far into it they are. */
-function makeText(
-  entry: Known,
-  skip: number,
-  view: Projection,
-  shown: ReadonlyMap<string, number>,
-): string {
-  const list = view.entry(entry, shown)
-  let text = ''
-  for (let i = skip; i < list.length; i++) {
-    const last = i === list.length - 1
-    text += sseText(last ? String(entry.seq) : `${entry.seq - 1}~${i + 1}`, list[i]!)
-  }
-  return text
-}
-
 export const sseText = (id: string, frame: Frame) => `id: ${id}\n${eventText(frame)}`
 
-const eventText = ({ event, data }: Frame) =>
+export const eventText = ({ event, data }: Frame) =>
   `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`
 
 export const sseHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
-  'cache-control': 'no-cache',
+  'cache-control': 'no-cache, no-store',
   connection: 'keep-alive',
   'x-accel-buffering': 'no',
 }
+
+/** Characters of one stream after which other requests run: a fast reader takes them all in one turn of the event loop. */
+const pauseLength = 256 * 1024
 
 /** Milliseconds in which what has just happened gets to who reads, before its stream ends. */
 const lastFrames = 20
@@ -205,6 +216,8 @@ export interface StreamOptions {
   headers?: Record<string, string>
   /** What keeps a quiet stream alive, if not a comment; empty where the encoding has nothing for it. */
   beat?: string
+  /** Every batch ends with a frame, however the encoding marks its end. */
+  whole?: boolean
 }
 
 /**
@@ -214,12 +227,17 @@ export interface StreamOptions {
 export function sse(
   batches: (signal: AbortSignal) => AsyncIterable<string | Uint8Array>,
   heartbeats: Heartbeats,
-  { left, resumes, headers, beat: sign = ': keep-alive\n\n' }: StreamOptions = {},
+  { left, resumes, headers, beat: sign = ': keep-alive\n\n', whole }: StreamOptions = {},
 ): Response {
+  // Before anything is registered for the stream: a header that cannot be sent must leak nothing.
+  const sent = new Headers({ ...sseHeaders, ...headers })
   const gone = new AbortController()
   const iterator = batches(gone.signal)[Symbol.asyncIterator]()
   let beat: ReturnType<Heartbeats['add']> | undefined
   let ending = false
+  let unpaused = 0
+  /** The last batch ended within a frame: a comment there would become part of its data. */
+  let inside = false
   const end = () => {
     ending = true
     gone.abort()
@@ -229,7 +247,7 @@ export function sse(
       start(out) {
         beat = heartbeats.add(
           () => {
-            if (sign !== '' && (out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(sign))
+            if (sign !== '' && !inside && (out.desiredSize ?? 0) > 0) out.enqueue(Buffer.from(sign))
           },
           resumes ? end : undefined,
         )
@@ -238,8 +256,14 @@ export function sse(
         try {
           const { done, value } = await iterator.next()
           beat?.sent()
+          inside = !whole && typeof value === 'string' && !value.endsWith('\n\n')
+          unpaused += value?.length ?? 0
+          if (unpaused >= pauseLength) {
+            unpaused = 0
+            await setImmediate()
+          }
           // For a single delta this costs half of what a TextEncoder does.
-          if (!done) return out.enqueue(Buffer.from(value))
+          if (!done) return out.enqueue(typeof value === 'string' ? Buffer.from(value) : value)
           beat?.stop()
           if (ending) out.enqueue(Buffer.from(comeBack()))
           if (ending || !gone.signal.aborted) out.close()
@@ -257,7 +281,7 @@ export function sse(
     },
     { highWaterMark: 1 },
   )
-  return new Response(body, { headers: { ...sseHeaders, ...headers } })
+  return new Response(body, { headers: sent })
 }
 
 /** Milliseconds after which an EventSource comes back: soon, and not all at the same time. */

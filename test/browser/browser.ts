@@ -14,8 +14,8 @@ export type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } fr
 
 const screens = fileURLToPath(new URL('./screens', import.meta.url))
 
-/** The Chromium of the system, cut off from everything but this machine. */
-export async function openBrowser() {
+/** The Chromium of the system, cut off from everything but this machine. `names` are further names of this machine. */
+export async function openBrowser(names: readonly string[] = []) {
   mkdirSync(screens, { recursive: true })
   return await chromium.launch({
     executablePath: onPath('chromium'),
@@ -26,7 +26,11 @@ export async function openBrowser() {
       '--disable-background-networking',
       '--disable-component-update',
       '--process-per-site', // a page is compiled once and not in every tab
-      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      `--host-resolver-rules=${[
+        ...names.map((name) => `MAP ${name} 127.0.0.1`),
+        'MAP * ~NOTFOUND',
+        'EXCLUDE 127.0.0.1',
+      ].join(', ')}`,
     ],
   })
 }

@@ -93,10 +93,11 @@ function* spoken(text) {
   for (const piece of text.match(/\S+\s*|\s+/g)) yield { type: 'text', text: piece }
 }
 
+/** Texts without the line that names the arguments of an edited call. */
 const saidBy = (who, messages) =>
   messages
     .filter(({ role }) => role === who)
-    .map(textOf)
+    .map((message) => textOf(message).split('\n').at(-1))
     .join(', ')
 
 const textOf = ({ parts }) => parts.map((part) => part.text ?? '').join('')

@@ -3,6 +3,7 @@ import { checkThreads, type Thread } from '../crash/checker.ts'
 import { differences } from '../crash/differences.ts'
 import { Person, type Told } from '../crash/person.ts'
 import { randomFrom } from '../crash/random.ts'
+import { receivedBy } from '../support/record.ts'
 import { nextBlow, Trouble } from './faults.ts'
 import { spread, tallyOf } from './figures.ts'
 import { unlikeJournal } from './from-journal.ts'
@@ -67,7 +68,9 @@ export async function chaos({ seed, seconds, progress }: ChaosOptions): Promise<
     threads = await journalOf(world)
     took = takeoversIn(threads, world.register)
     problems.push(...crowd.flatMap((person) => person.problems))
-    problems.push(...checkThreads(threads, world.outside, together(crowd)))
+    problems.push(
+      ...checkThreads(threads, world.outside, together(crowd), receivedBy(world.record)),
+    )
     problems.push(...checkTakeovers(threads, took, world.outside, world.register))
     problems.push(...unlikeJournal(threads, readers))
     keep = problems.length > 0

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { checkThreads } from '../crash/checker.ts'
 import { executions } from '../crash/outside.ts'
 import { chatsClient } from '../support/chats.ts'
+import { receivedBy } from '../support/record.ts'
 import { checkTakeovers, takeoversIn } from './takeovers.ts'
 import { createWorld, journalOf, leaseMs, type World } from './world.ts'
 
@@ -45,7 +46,7 @@ test('a driver that slept longer than its lease neither writes nor begins anythi
   const numbers = new Map<number, string>()
   const problems = [
     ...world.register.problems,
-    ...checkThreads(threads, world.outside, { ...nothingTold, numbers }),
+    ...checkThreads(threads, world.outside, { ...nothingTold, numbers }, receivedBy(world.record)),
     ...checkTakeovers(threads, takeovers, world.outside, world.register),
   ]
   await world.close(problems.length > 0)

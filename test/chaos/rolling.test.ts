@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { checkThreads, type Thread } from '../crash/checker.ts'
 import { executions } from '../crash/outside.ts'
 import { randomFrom } from '../crash/random.ts'
+import { receivedBy } from '../support/record.ts'
 import { balance } from './balancer.ts'
 import { spread, tallyOf } from './figures.ts'
 import { takeoversIn } from './takeovers.ts'
@@ -64,7 +65,12 @@ test('a rollout under load: no interaction fails, no word is lost, nobody is tol
     ...world.register.problems,
     ...balancer.failures,
     ...all(({ failures }) => failures),
-    ...checkThreads(threads, world.outside, { ...told, numbers: new Map() }),
+    ...checkThreads(
+      threads,
+      world.outside,
+      { ...told, numbers: new Map() },
+      receivedBy(world.record),
+    ),
   ]
   if (problems.length > 0) writeDown(world, threads, problems)
   await world.close(problems.length > 0)

@@ -8,6 +8,7 @@ import type { Random } from '../crash/random.ts'
 import { keys } from '../support/chained.ts'
 import { chatsClient, type Send } from '../support/chats.ts'
 import { type Postgres, startPostgres } from '../support/postgres.ts'
+import { type OutsideRecord, startRecord } from '../support/record.ts'
 import { type RedisServer, startRedis } from '../support/redis.ts'
 import { temporaryDirectory } from '../support/server.ts'
 import { type Register, Seat } from './seat.ts'
@@ -25,6 +26,8 @@ export interface World {
   /** Logs, spools, and the outside's record. */
   directory: string
   outside: string
+  /** The provider and the remote agent, and what they got. */
+  record: OutsideRecord
   /** All processes end; the files go when nothing was wrong. */
   close(keep: boolean): Promise<void>
 }
@@ -35,6 +38,7 @@ export async function createWorld(count: number, env: Record<string, string>): P
   await mkdir(directory.path, { recursive: true })
   const [postgres, redis] = await Promise.all([startPostgres(settings), startRedis()])
   const outside = `${directory.path}/outside`
+  const record = await startRecord(`${outside}.received`)
   const register: Register = {
     ...{ lives: new Map(), legs: new Map() },
     ...{ problems: [], died: new Map() },
@@ -45,6 +49,7 @@ export async function createWorld(count: number, env: Record<string, string>): P
     HANDRAIL_LEASE_MS: String(leaseMs),
     HANDRAIL_AUDIT_KEY: keys[0].secret,
     CRASH_OUTSIDE: outside,
+    CRASH_RECORD: record.url,
     ...env,
   }
   const seats = Array.from(
@@ -53,11 +58,11 @@ export async function createWorld(count: number, env: Record<string, string>): P
   )
   await Promise.all(seats.map((seat) => seat.begin()))
   return {
-    ...{ postgres, redis, seats, register, outside },
+    ...{ postgres, redis, seats, register, outside, record },
     directory: directory.path,
     async close(keep) {
       await Promise.all(seats.map((seat) => seat.close()))
-      await Promise.all([postgres.stop(), redis.stop()])
+      await Promise.all([postgres.stop(), redis.stop(), record.close()])
       if (!keep) await directory.remove()
     },
   }
@@ -107,7 +112,9 @@ export function anyOf({ seats, register }: World, random: Random) {
     const response = await fetch(url + path, { ...init, signal }).finally(() => clearTimeout(timer))
     if (response.status < 500) return response
     const text = await response.text()
-    if (response.status !== 503 || !response.headers.has('retry-after') || !/"code":"/.test(text))
+    const refused = response.status === 503 && response.headers.has('retry-after')
+    const unknown = response.status === 504 && text.includes('"outcome_unknown"')
+    if (!(refused || unknown) || !/"code":"/.test(text))
       register.problems.push(`${init.method} ${path}: ${response.status} ${text}`)
     throw new Away(text)
   }

@@ -86,6 +86,25 @@ describe.for(clients)('$name', ({ open }) => {
     await reconnected(server.url, client)
   })
 
+  test('an edited call is shown with the arguments that ran, live and after a reconnect', async () => {
+    const { client, server, id } = await asked()
+    const editedArgs = { to: 'bob', amount: 1 }
+    const stream = await client.run({ resume: [resolved(id, { approved: true, editedArgs })] })
+    expect(client.shown()).toEqual([
+      ...['user: pay ann', 'assistant: I pay. send({"to":"bob","amount":1})'],
+      ...['tool: sent 1 to bob', 'assistant: Done.'],
+    ])
+    const calls = stream.events.filter(({ name }) => name === 'handrail:call')
+    expect(calls.map(({ value }) => value)).toMatchObject([
+      {
+        ...{ toolCallId: '1', state: 'running', edited: true },
+        ...{ input: editedArgs, originalInput: { to: 'ann', amount: 5 } },
+      },
+      { toolCallId: '1', state: 'done' },
+    ])
+    await reconnected(server.url, client)
+  })
+
   test('walks away: a cancelled interrupt is a rejection, and says so', async () => {
     const { client, server, id } = await asked()
     await client.run({ resume: [{ interruptId: id, status: 'cancelled' }] })
@@ -113,6 +132,8 @@ describe.for(clients)('$name', ({ open }) => {
     const stream = await client.say('and again')
     finished(stream)
     expect(server.sent.map(({ amount }) => amount)).toEqual([5, 7])
+    const calls = stream.events.filter(({ name }) => name === 'handrail:call')
+    expect(calls[0]?.value).toMatchObject({ toolCallId: '2', grantId: expect.any(String) })
   })
 
   test('answers several at once', async () => {

@@ -21,5 +21,5 @@ test('the script that the README prints asks for approval and gives it', async (
   await writeFile(file, script.replaceAll('http://localhost:8000', server.url))
   const { stdout } = await promisify(execFile)(process.execPath, [file], { timeout: 15_000 })
   expect(stdout).toMatch(/^Write .*agui\.txt.*\nDone\. /)
-  expect(await readFile(join(place.path, 'files/agui.txt'), 'utf8')).toBe('hello')
+  expect(await readFile(join(place.path, 'files/default/local/agui.txt'), 'utf8')).toBe('hello')
 })

@@ -124,6 +124,30 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       expect(await store.thread('nobody')).toBeUndefined()
     })
 
+    test('ends a page once it has the given number of bytes, after at least one entry', async () => {
+      const { store, reopen } = await start()
+      await create(store, 't')
+      const body = JSON.stringify({ name: 'x'.repeat(50_000) })
+      for (let n = 0; n < 6; n++) await store.append('t', [entry('t', { body })], {})
+      const check = async (place: Store) => {
+        const pages: number[][] = []
+        for (let after = 0; after < 7; after = pages.at(-1)!.at(-1)!) {
+          const page = await place.read('t', { after, bytes: 120_000 })
+          const kept = await place.kept('t', { after, bytes: 120_000 })
+          expect(kept.map(({ entry: one }) => one)).toEqual(page)
+          pages.push(page.map(({ seq }) => seq))
+        }
+        expect(pages.flat()).toEqual([1, 2, 3, 4, 5, 6, 7])
+        expect(pages.length).toBeGreaterThan(1)
+        expect(Math.max(...pages.map((page) => page.length))).toBeLessThan(7)
+        const one = await place.read('t', { after: 1, bytes: 1 })
+        expect(one.map(({ seq }) => seq)).toEqual([2])
+        expect(await place.read('t', { after: 0, limit: 2, bytes: 1_000_000 })).toHaveLength(2)
+      }
+      await check(store)
+      if (reopen) await check(await reopen())
+    })
+
     test('refuses a thread that is not there and was not created', async () => {
       const { store } = await start()
       const code = (c: string) => expect.objectContaining({ code: c })
@@ -570,6 +594,21 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       expect((await store.work(10)).threadIds).toEqual(['timer'])
     })
 
+    test('gives timers that are due and queued legs a fair share of the limit', async () => {
+      const clock = fakeClock()
+      const { store } = await start(clock)
+      for (let n = 0; n < 8; n++) await create(store, `leg${n}`, { leg: `l${n}` })
+      const due = { timers: { late: clock.now() - 1 } }
+      for (let n = 0; n < 2; n++) await create(store, `timer${n}`, {}, due)
+      const kinds = async (limit: number) =>
+        (await store.work(limit)).threadIds.map((id) => id.replace(/\d/, '')).sort()
+      expect(await kinds(4)).toEqual(['leg', 'leg', 'timer', 'timer'])
+      expect(await kinds(6)).toEqual(['leg', 'leg', 'leg', 'leg', 'timer', 'timer'])
+      for (let n = 2; n < 8; n++) await create(store, `timer${n}`, {}, due)
+      expect(await kinds(4)).toEqual(['leg', 'leg', 'timer', 'timer'])
+      expect(await kinds(100)).toHaveLength(16)
+    })
+
     test('says that it takes writes, and writes nothing to find out', async () => {
       const { store } = await start()
       await create(store, 't')
@@ -596,6 +635,23 @@ export function storeContract(name: string, open: (clock?: Clock) => Promise<Ope
       const [again] = await create(store, 't')
       expect(again!.seq).toBe(1)
       await store.append('t', [entry('t')], { expect: [{ fact: 'a', is: null }] })
+    })
+
+    test('a title that was changed or erased is in no list of threads and asks', async () => {
+      const { store, reopen } = await start()
+      const marks = { ask: askOf('a1', 't', { title: 'secret ask' }) }
+      await create(store, 't', { title: 'secret title' }, marks)
+      await create(store, 'u', { title: 'secret before' })
+      await store.append('u', [marking('u', { thread: { title: 'after' } })], {})
+      await store.erase('t', {})
+      const check = async (one: Store) => {
+        const threads = await one.threads({ tenant: 'acme', owner: 'ann', limit: 9 })
+        const asks = await one.asks({ tenant: 'acme', limit: 9 })
+        expect(threads.rows.map(({ title }) => title)).toEqual(['after'])
+        expect(JSON.stringify([threads, asks, await one.thread('u')])).not.toContain('secret')
+      }
+      await check(store)
+      if (reopen) await check(await reopen())
     })
 
     test('keeps what is left of an erased thread, and nothing of one that was not', async () => {

@@ -25,7 +25,7 @@ export function streamsContract(name: string, servers: () => Bus[], numRuns: num
       fc.asyncProperty(steps, async (list) => {
         const buses = servers()
         const stage = new Stage(buses, `thread-${++threads}`)
-        const pages = [new Page(stage), new Page(stage), new Page(stage)]
+        const pages = [new Page(stage), new Page(stage, true), new Page(stage, true)]
         await stage.create()
         await stage.begin(0)
         for (const { do: what, at, of, more } of list) {

@@ -4,13 +4,16 @@ import type { Body, Known } from '../../src/core/entries.ts'
 import { read } from '../../src/core/entries.ts'
 import { fold } from '../../src/core/fold.ts'
 import { validHistory } from '../../src/core/history.ts'
+import { callsOf } from '../../src/core/messages.ts'
 import { ended, type Run, type ThreadState } from '../../src/core/state.ts'
 import type { Store, ThreadRow } from '../../src/core/store.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { findAudit } from '../../src/open-audit.ts'
 import { fileReader } from '../../src/stores/file/reader.ts'
 import { fileStore } from '../../src/stores/file/store.ts'
+import { type OutsideRecord, type Received, receivedBy } from '../support/record.ts'
 import { checkEffects } from './check-effects.ts'
+import { checkReceived } from './check-received.ts'
 import { executions } from './outside.ts'
 import type { Told } from './person.ts'
 
@@ -26,11 +29,17 @@ export interface Thread {
 export type Complain = (problem: string) => void
 
 /** Reads the journal of a stopped server, and the outside's record, and nothing else. */
-export async function check(data: string, outside: string, told: Told): Promise<string[]> {
+export async function check(
+  data: string,
+  outside: string,
+  told: Told,
+  record?: OutsideRecord,
+): Promise<string[]> {
   const chains = await checkChains(data)
   const store = await fileStore({ directory: data, clock: systemClock })
   try {
-    return [...chains, ...checkThreads(await readThreads(store), outside, told)]
+    const received = record && receivedBy(record)
+    return [...chains, ...checkThreads(await readThreads(store), outside, told, received)]
   } finally {
     await store.close()
   }
@@ -55,7 +64,12 @@ async function checkChains(data: string): Promise<string[]> {
 }
 
 /** The same, of threads that were read from any store. */
-export function checkThreads(threads: Thread[], outside: string, told: Told): string[] {
+export function checkThreads(
+  threads: Thread[],
+  outside: string,
+  told: Told,
+  received?: readonly Received[],
+): string[] {
   const problems: string[] = []
   for (const thread of threads) {
     const complain: Complain = (problem) => problems.push(`${thread.threadId}: ${problem}`)
@@ -68,12 +82,14 @@ export function checkThreads(threads: Thread[], outside: string, told: Told): st
     checkEnds(thread, complain)
     checkBudget(thread, complain)
     checkMessages(thread, complain)
+    if (received) checkAnswers(thread, complain)
   }
   const seen = executions(outside).filter(({ n }) => {
     const chatId = told.numbers.get(Math.floor(n / 100))
     return chatId === undefined || !told.deleted.has(chatId)
   })
   checkEffects(threads, seen, (problem) => problems.push(problem))
+  if (received) checkReceived(threads, received, told, (problem) => problems.push(problem))
   checkTold(threads, told, (problem) => problems.push(problem))
   return problems
 }
@@ -139,8 +155,8 @@ function checkTransitions({ entries, state }: Thread, complain: Complain): void 
       if (entry.kind === 'run.queued' && entry.body.why === 'start') need('message.added')
       if (entry.kind === 'run.started' && entry.body.leg === 1) need('thread.head')
       if (entry.kind === 'effect.done' && entry.body.effect === 'tool') {
-        // The outcome of an effect whose run has ended meanwhile is taken alone.
-        if (entry.actor.id !== 'late') need('message.added')
+        // The outcome of a call whose leg has ended or lost its fence is recorded alone.
+        if (entry.actor.id !== 'late_result') need('message.added')
       }
       if (entry.kind === 'effect.done' && entry.body.effect === 'model') need('message.added')
     }
@@ -178,7 +194,10 @@ const settlements = ['effect.done', 'effect.failed', 'effect.unknown']
 /** I7: what has ended says nothing more. */
 function checkEnds({ entries, state }: Thread, complain: Complain): void {
   const over = new Map<string, Known['kind']>()
-  const expected = ['told to fail', 'The server stopped']
+  const expected = [
+    ...['told to fail', 'The server stopped'],
+    ...['Whether the remote agent did it is not known', 'The remote agent was not done after'],
+  ]
   for (const entry of entries) {
     const { runId, kind, seq } = entry
     if (runId === undefined) continue
@@ -208,7 +227,7 @@ function checkBudget({ entries }: Thread, complain: Complain): void {
       if (resetCounter) used = 0
       last = entry.body.last
     }
-    if (entry.kind !== 'effect.intended' || entry.body.effect !== 'model') continue
+    if (entry.kind !== 'effect.intended' || entry.body.effect === 'tool') continue
     const granted = entry.body.last && last === entry.runId
     if (granted) last = undefined
     else if (on && used >= limit) complain(`seq ${entry.seq}: call ${used + 1} of ${limit}`)
@@ -244,8 +263,18 @@ function checkRun(run: Run, state: ThreadState, complain: Complain): void {
   if (said.at(-1)?.role !== 'assistant') complain(`${run.runId} completed without an answer`)
 }
 
+/** Nothing is answered twice: the agents whose model calls are recorded outside give one answer to each message. */
+function checkAnswers({ state }: Thread, complain: Complain): void {
+  for (const run of state.runs.values()) {
+    if (run.status !== 'completed') continue
+    const said = run.messageIds.map((id) => state.messages.get(id)!.message)
+    const answers = said.filter((one) => one.role === 'assistant' && callsOf(one).length === 0)
+    if (answers.length > 1) complain(`${run.runId} completed with ${answers.length} answers`)
+  }
+}
+
 /** I1: what was accepted is there; I2: what was said about an ask is so. */
-function checkTold(threads: Thread[], told: Told, complain: Complain): void {
+export function checkTold(threads: Thread[], told: Told, complain: Complain): void {
   const byId = new Map(threads.map((thread) => [thread.threadId, thread]))
   for (const [runId, chatId] of told.accepted) {
     if (told.deleted.has(chatId)) continue
@@ -253,9 +282,12 @@ function checkTold(threads: Thread[], told: Told, complain: Complain): void {
     if (!run) complain(`${chatId}: ${runId} was accepted and is gone`)
   }
   const asks = new Map(threads.flatMap(({ state }) => [...state.asks]))
-  for (const [askId, state] of told.answers) {
+  for (const [askId, { state, outcome, chatId }] of told.answers) {
+    if (told.deleted.has(chatId)) continue
     const answer = asks.get(askId)?.answer
-    if (answer && answer.state !== state) complain(`${askId}: said ${state}, is ${answer.state}`)
+    if (!answer) complain(`${askId}: said ${state}, and the journal has no answer`)
+    else if (answer.state !== state) complain(`${askId}: said ${state}, is ${answer.state}`)
+    else if (answer.outcome !== outcome) complain(`${askId}: said ${outcome}, is ${answer.outcome}`)
   }
   for (const chatId of told.deleted) if (byId.has(chatId)) complain(`${chatId} is still there`)
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import { chatsClient } from '../support/chats.ts'
+import { type OutsideRecord, startRecord } from '../support/record.ts'
 import { temporaryDirectory } from '../support/server.ts'
 import { check } from './checker.ts'
 import { differences } from './differences.ts'
@@ -21,7 +22,10 @@ const patience = 2_500
 const died = new Map<string, number>()
 const tally = { kills: 0, byHand: 0, stops: 0, missed: [] as string[] }
 
-afterAll(() => {
+const records: OutsideRecord[] = []
+
+afterAll(async () => {
+  await Promise.all(records.map((record) => record.close()))
   const hits = [...died].sort().map(([point, times]) => `${point} ${times}`)
   const { kills: n, byHand, stops, missed } = tally
   console.log(
@@ -36,10 +40,13 @@ test.concurrent.each(Array.from({ length: workers }, (_, n) => n))(
     const random = randomFrom(seed * 10 + worker)
     const directory = await temporaryDirectory()
     const place = placeIn(directory.path)
+    const record = await startRecord(`${place.outside}.received`)
+    records.push(record)
+    const environment = { ...settings, CRASH_RECORD: record.url }
     const person = new Person(random, place.outside)
     const plan = planOf(kills, randomFrom(seed)).filter((_, n) => n % workers === worker)
     for (let end = plan.shift(); end; end = plan.shift()) {
-      const reached = await life(place, person, end)
+      const reached = await life(place, person, end, environment)
       if (!reached && end.by === 'point' && !end.again)
         plan.push({ ...end, occurrence: 1, again: true })
     }
@@ -49,7 +56,7 @@ test.concurrent.each(Array.from({ length: workers }, (_, n) => n))(
     await person.settle({ client, gone: new AbortController().signal })
     const problems = [...person.problems, ...(await differences(client, person.readers))]
     expect(await stopInTime(server)).toBe(true)
-    problems.push(...(await check(place.data, place.outside, person.told)))
+    problems.push(...(await check(place.data, place.outside, person.told, record)))
     expect(problems, `data is kept in ${directory.path}`).toEqual([])
     await directory.remove()
   },
@@ -60,7 +67,7 @@ test('every point was died at', () => {
   expect(points.filter((point) => (died.get(point) ?? 0) < 2)).toEqual([])
 })
 
-const environment = {
+const settings = {
   HANDRAIL_HITL: 'on',
   HANDRAIL_ACTION_LIMIT: '8',
   HANDRAIL_SEGMENT_BYTES: '60000',
@@ -68,7 +75,12 @@ const environment = {
 }
 
 /** One life: the recovery from the last end, and the prey of the next. True when it ended as planned. */
-async function life(place: Place, person: Person, end: End): Promise<boolean> {
+async function life(
+  place: Place,
+  person: Person,
+  end: End,
+  environment: Record<string, string>,
+): Promise<boolean> {
   const crash = end.by === 'point' ? `${end.point}:${end.occurrence}` : undefined
   const server = await tryBegin(place, environment, crash)
   const gone = new AbortController()

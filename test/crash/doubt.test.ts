@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { agui } from '../support/agui.ts'
 import { chatsClient } from '../support/chats.ts'
 import { generate } from '../support/graphql.ts'
+import { receivedBy, startRecord } from '../support/record.ts'
 import { temporaryDirectory } from '../support/server.ts'
 import { begin, type Place, placeIn } from './life.ts'
 import { executions } from './outside.ts'
@@ -136,3 +137,38 @@ test('a tool that cannot look is not asked to', async () => {
   expect((await question(url)).approval_id).toBe(approval_id)
   await end()
 })
+
+test.each([
+  ['happened', 1],
+  ['did_not', 2],
+])(
+  'a remote leg that a kill interrupted is executed again only if a person says that it did not happen: %s',
+  async (outcome, count) => {
+    const directory = await temporaryDirectory()
+    const place = placeIn(directory.path)
+    const record = await startRecord(`${place.outside}.received`)
+    // Long enough for a busy machine: a leg that exceeds its time does not reach the crash point.
+    const environment = { CRASH_RECORD: record.url, CRASH_ONCE_TIMEOUT: '8000' }
+    const first = await begin(place, environment, 'effect.ran:1')
+    const client = chatsClient(first.url)
+    const body = { user_message: 'once #1', agent: 'once' }
+    const stream = await client.open('POST', '/chats/c/interactions', body)
+    try {
+      for await (const _ of stream.frames);
+    } catch {}
+    expect((await first.exited).signal).toBe('SIGKILL')
+    expect(receivedBy(record)).toHaveLength(1)
+    const server = await begin(place, environment)
+    const asked = await question(server.url)
+    expect(asked).toMatchObject({ kind: 'in_doubt' })
+    expect(receivedBy(record)).toHaveLength(1)
+    await wires.chats!(server.url, asked.approval_id, outcome)
+    expect(await question(server.url, asked.approval_id)).toBeUndefined()
+    const legs = receivedBy(record)
+    expect(legs).toHaveLength(count)
+    expect(new Set(legs.map((leg) => 'effectId' in leg && leg.effectId)).size).toBe(1)
+    await server.stop()
+    await record.close()
+    await directory.remove()
+  },
+)

@@ -2,9 +2,11 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { defineConfig, defineTool, RuntimeError, toolLoop } from '../../dist/index.js'
+import { aguiAgent, defineConfig, defineTool, RuntimeError, toolLoop } from '../../dist/index.js'
 
 const { CRASH_OUTSIDE = '/dev/null', CRASH_ASK_TIMEOUT = '600000', CRASH_LIFE = '' } = process.env
+/** Where the provider and the remote agent are: a process that records what it gets. */
+const { CRASH_RECORD, CRASH_ONCE_TIMEOUT } = process.env
 
 /** One line per execution, written before anything else can happen. */
 function mark(execution) {
@@ -64,9 +66,10 @@ const cut = new Set()
 const model = {
   name: 'scripted',
   async *stream({ messages, tools }, signal) {
-    refuseInvalid(messages)
     const at = messages.findLastIndex(({ role }) => role === 'user')
     const user = messages[at]
+    await sentToProvider(user)
+    refuseInvalid(messages)
     const [word, size] = textOf(user).split(' ')
     const pieces = Number.parseInt(size, 10) || 12
     const steps = tools.length > 0 ? (scripts[word] ?? []) : []
@@ -94,6 +97,14 @@ const model = {
     yield { type: 'text', text: 'end.' }
     yield { type: 'usage', usage: { inputTokens: 1, outputTokens: pieces } }
   },
+}
+
+/** The provider gets the call, and records it, before it says anything. */
+async function sentToProvider(user) {
+  if (CRASH_RECORD === undefined) return
+  const body = JSON.stringify({ n: numberOf(user), by: CRASH_LIFE })
+  const response = await fetch(`${CRASH_RECORD}/model`, { method: 'POST', body })
+  if (!response.ok) throw new RuntimeError('network', 'the record is gone')
 }
 
 /** `approve #17`: what is counted for it has a number of its own, so that a person can tell. */
@@ -130,8 +141,13 @@ const notes = {
   },
 }
 
+const url = `${CRASH_RECORD ?? 'http://127.0.0.1:1'}/run`
+const far = { name: 'far', url, idempotent: true, timeouts: { total: 60_000 } }
+/** Its legs must not be repeated: after a crash a person is asked, once their time has passed. */
+const once = { name: 'once', url, timeouts: { total: Number(CRASH_ONCE_TIMEOUT ?? 2_000) } }
+
 export default defineConfig({
-  agents: [toolLoop({ name: 'assistant' }), notes],
+  agents: [toolLoop({ name: 'assistant' }), notes, aguiAgent(far), aguiAgent(once)],
   model,
   tools,
   builtIns: false,

@@ -9,7 +9,7 @@ export interface Told {
   /** Interactions that were accepted, and their chats. */
   accepted: Map<string, string>
   /** Approvals that were said to be decided, and how. */
-  answers: Map<string, string>
+  answers: Map<string, { state: string; outcome?: string; chatId: string }>
   deleted: Set<string>
   /** The number of every message, and the chat it was said in. */
   numbers: Map<number, string>
@@ -52,7 +52,20 @@ interface Visit extends Door {
 
 const words = [
   ...['text 40', 'text 200', 'slow 30', 'think 10', 'approve', 'free', 'safe', 'three', 'steps'],
-  ...['broken', 'fail', 'flaky', 'note', 'deaf', 'key', 'remember', 'cancel', 'delete', 'create'],
+  ...[
+    'broken',
+    'fail',
+    'flaky',
+    'note',
+    'far',
+    'once',
+    'deaf',
+    'key',
+    'remember',
+    'cancel',
+    'delete',
+    'create',
+  ],
 ]
 const endings = new Set(['COMPLETED', 'FAILED', 'CANCELLED'])
 
@@ -241,7 +254,7 @@ export class Person {
   async #start(chat: Chat, { client }: Visit, text: string, key?: string): Promise<void> {
     const whenBusy = this.#random.chance(0.3) ? 'cancel' : 'queue'
     const path = `/chats/${chat.id}/interactions?when_busy=${whenBusy}`
-    const body = { user_message: text, ...(text.startsWith('note') && { agent: 'notes' }) }
+    const body = { user_message: text, ...agentFor(text) }
     await this.#accepted(chat, client.open('POST', path, body, withKey(key)))
     delete chat.unsure
   }
@@ -271,6 +284,9 @@ export class Person {
     // Under the same key, another decision than one that was given up on and arrives late.
     const mixed = visit.patient ? [422] : []
     for (const approval of approvals) {
+      const before = this.told.answers.get(approval.approval_id)
+      if (before)
+        this.problems.push(`${approval.approval_id}: said ${before.state}, and is asked again`)
       const decision = decisionFor(approval, this.#outside, visit.settling ? undefined : random)
       if (decision === 'cancel') return await this.#cancel(chat, { id }, visit)
       const remember = chat.remember && approval.kind === 'approval' ? { remember: true } : {}
@@ -282,11 +298,12 @@ export class Person {
         this.#ask(visit.client.approve(chat.id, id, body, key), [400, 409, ...mixed]),
       )
       for (const said of await Promise.all(sent)) {
-        const state = said?.state ?? said?.error?.decision?.state
+        const { state, outcome } = said?.error?.decision ?? said ?? {}
         if (state === undefined) continue
-        const before = this.told.answers.get(approval.approval_id) ?? state
+        const { state: before } = this.told.answers.get(approval.approval_id) ?? { state }
         if (before !== state) this.problems.push(`${approval.approval_id}: ${before}, ${state}`)
-        this.told.answers.set(approval.approval_id, state)
+        const more = outcome === undefined ? {} : { outcome }
+        this.told.answers.set(approval.approval_id, { state, ...more, chatId: chat.id })
       }
     }
   }
@@ -329,6 +346,13 @@ async function excused(error: unknown, { gone, patient }: Visit): Promise<boolea
 /** What a client may be told by a network, and by a server that asks for patience. */
 const isBroken = (error: unknown): boolean =>
   error instanceof TypeError || (error as Error).name === 'Away'
+
+/** The agent that some words are for. */
+function agentFor(text: string): { agent?: string } {
+  if (text.startsWith('note')) return { agent: 'notes' }
+  const remote = ['far', 'once'].find((name) => text.startsWith(name))
+  return remote === undefined ? {} : { agent: remote }
+}
 
 const pathOf = (chat: Chat, { id }: { id: string }) => `/chats/${chat.id}/interactions/${id}`
 const withKey = (key?: string): Record<string, string> =>

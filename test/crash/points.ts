@@ -49,6 +49,9 @@ const leading: Record<string, string[]> = {
   'effect.failed': ['broken', 'flaky'],
   'model.pieces': ['text 200'],
   'key.used': ['key'],
+  'effect.ran': ['once', 'free'],
+  'effect.done': ['once', 'free'],
+  'effect.unknown': ['once', 'free'],
 }
 
 export const wishesFor = (point: string): string[] => leading[point.replace('before ', '')] ?? []

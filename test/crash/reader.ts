@@ -41,7 +41,9 @@ export class Screen {
         this.#close(`output ${data.id}`, data.tool_output)
         break
     }
-    const [seq, part] = id.split('~')
+    // What follows the place names the stream, and how much was sent to this reader.
+    const [place = ''] = id.split(/[!@]/, 1)
+    const [seq, part] = place.split('~')
     const of = part === undefined ? seq : Number(seq) + 1 // `4~1` is a part of entry 5
     this.entries.push(`${of} ${event} ${JSON.stringify(data)}`)
     if (event !== 'interaction_complete') return

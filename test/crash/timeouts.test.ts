@@ -67,7 +67,7 @@ test.each(rules)(
     checkJournal(entries)
     const answers = entries.flatMap((one) => (one.kind === 'ask.answered' ? [one.body.state] : []))
     expect(answers).toEqual([state])
-    expect(await isThere(`${path}/data/files/late.txt`)).toBe(atTimeout === 'approve')
+    expect(await isThere(`${path}/data/files/default/local/late.txt`)).toBe(atTimeout === 'approve')
     await remove()
   },
 )

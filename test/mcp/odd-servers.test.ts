@@ -113,3 +113,51 @@ describe('an answer that ends before it is whole', () => {
     expect(eventNames(frames)).not.toContain('approval_required')
   })
 })
+
+describe('a call of an MCP tool', () => {
+  const answers = async (status: number, sessions = true) => {
+    const calls: number[] = []
+    const url = await oddMcp({
+      tools: [go],
+      sessions,
+      call: (id, response) => {
+        calls.push(id)
+        if (calls.length === 1) return void response.writeHead(status).end('upstream')
+        stream(response, `data: ${answer(id)}\n\n`)
+        response.end()
+      },
+    })
+    const server = await withMcp({ odd: { url, timeout: 1_000 } }, use, { policy: allow })
+    return { calls, asked: await server.start('c', 'go') }
+  }
+
+  test.each([408, 500, 502, 503, 504])(
+    'that is answered with %i is made once, and a person says whether it happened (I4)',
+    async (status) => {
+      const { calls, asked } = await answers(status)
+      const ask = find(await asked.until('approval_required'), 'approval_required')
+      expect(ask).toMatchObject({ kind: 'in_doubt', tool_name: 'odd__go' })
+      expect(calls).toHaveLength(1)
+    },
+  )
+
+  test.each([400, 425, 429])(
+    'that is refused with %i has failed, and nobody is asked',
+    async (status) => {
+      const { calls, asked } = await answers(status)
+      const frames = await asked.rest()
+      expect(find(frames, 'tool_result').tool_output).toContain('upstream')
+      expect(eventNames(frames)).not.toContain('approval_required')
+      expect(calls).toHaveLength(1)
+    },
+  )
+
+  test('that is answered with 404 is made again only in a new session', async () => {
+    const gone = await answers(404)
+    expect(find(await gone.asked.rest(), 'tool_result').tool_output).toBe('done')
+    expect(gone.calls).toHaveLength(2)
+    const without = await answers(404, false)
+    await without.asked.rest()
+    expect(without.calls).toHaveLength(1)
+  })
+})

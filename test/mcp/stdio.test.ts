@@ -103,16 +103,21 @@ describe('what a server may do to us', () => {
     expect(text).toBe('done')
   })
 
-  test('one that hangs is given up at the timeout, and is there again for the next call', async () => {
+  test('a server that hangs is in doubt at the timeout, and is restarted for the next call', async () => {
     const stage = await mcpStage()
     const use = (said: string): [string, unknown] => [`stage__${said}`, {}]
-    // Trusted: reading is simply tried again, and nobody is asked whether it happened.
+    // Trusted: `recall` only reads, so it is simply tried again. What `hang` did is not known.
     const mcp = { stage: { ...stage.stdio, timeout: 1_500, trust: true } }
     const server = await withMcp(mcp, use, { policy: allow })
     const say = async (text: string) => result(await (await server.start('c', text)).rest())
-    expect(await say('hang')).toBe(
-      'Error executing tool: It took longer than 1.5 s and was stopped.',
-    )
+    const hung = await server.start('c', 'hang')
+    const asked = find(await hung.until('approval_required'), 'approval_required')
+    expect(asked).toMatchObject({ kind: 'in_doubt', tool_name: 'stage__hang' })
+    expect(asked.card.evidence.error).toMatch(/^The call did not finish within 1\.5 s\. /)
+    const interaction = hung.response.headers.get('x-interaction-id')!
+    const { approval_id } = asked
+    await server.approve('c', interaction, { approval_id, outcome: 'skip' })
+    expect(result(await hung.rest())).toMatch(/Whether it happened is not known; it was skipped/)
     await expect.poll(() => say('recall'), { timeout: 15_000 }).toBe('nothing')
   })
 

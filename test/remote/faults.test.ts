@@ -226,7 +226,7 @@ describe('a remote that', () => {
   }, 120_000)
 
   test('is away for a moment is tried again, and the journal tells', async () => {
-    const { server, far } = await faulty((response) => response.writeHead(503).end('busy'))
+    const { server, far } = await faulty((response) => response.writeHead(429).end('busy'))
     const frames = await ask(server, 'c', 'go')
     expect(find(frames, 'retrying')).toMatchObject({ attempt: 2, code: 'remote_unavailable' })
     expect(shown(frames)).toEqual(['All is well.'])

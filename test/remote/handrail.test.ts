@@ -33,11 +33,11 @@ describe('Handrail as the remote of Handrail', () => {
     const stream = await outer.start('c', 'Write a file named far.txt with the text hello')
     const { approval_id, kind } = find(await stream.until('approval_required'), 'approval_required')
     expect(kind).toBe('approval')
-    expect(existsSync(`${inner.data}/files/far.txt`)).toBe(false)
+    expect(existsSync(`${inner.data}/files/default/local/far.txt`)).toBe(false)
     await outer.approve('c', interactionOf(stream.response), { approval_id, approved: true })
     const frames = await stream.rest()
     expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
-    expect(existsSync(`${inner.data}/files/far.txt`)).toBe(true)
+    expect(existsSync(`${inner.data}/files/default/local/far.txt`)).toBe(true)
     expect(find(frames, 'tool_result').tool_output).toContain('far.txt')
   })
 

@@ -24,6 +24,22 @@ test('the owner of a thread sees that nothing was changed, while it grows', asyn
   expect((await look(server.url, 'nobody')).status).toBe(404)
 })
 
+test('a change of an entry that was verified before shows in the next verdict', async () => {
+  const server = await story([[text('Paid.')]])
+  await (await server.start('c', 'Pay 5 EUR')).rest()
+  expect((await look(server.url, 'c')).body).toMatchObject({ verdict: 'ok', problems: [] })
+  const { store } = server.server
+  const { kept } = store
+  store.kept = async (...all) =>
+    (await kept(...all)).map(({ entry, ...rest }) => {
+      const body = entry.body.replace('Pay 5 EUR', 'Pay 9 EUR')
+      return { ...rest, entry: { ...entry, body } }
+    })
+  const { body } = await look(server.url, 'c')
+  expect(body).toMatchObject({ verdict: 'broken', problems: [{ fault: 'body' }] })
+  store.kept = kept
+})
+
 test('a thread that was deleted leaves a residue without a word of it', async () => {
   const server = await story([[text('Paid.')]])
   await (await server.start('secret-chat', 'The password is swordfish')).rest()

@@ -89,8 +89,10 @@ describe('built-in tools', () => {
     const { mkdir, writeFile } = await import('node:fs/promises')
     const input = { path: 'notes.txt', content: 'one\nthree\n' }
     const { card, stream } = await asking(call('1', 'write_file', input), async ({ data }) => {
-      await mkdir(`${data}/files`, { recursive: true })
-      await writeFile(`${data}/files/notes.txt`, 'one\ntwo\n')
+      const workspace = `${data}/files/default/local`
+      await mkdir(workspace, { recursive: true })
+      await writeFile(`${data}/files/.layout.json`, '{"version":1,"shared":[]}')
+      await writeFile(`${workspace}/notes.txt`, 'one\ntwo\n')
     })
     expect(card).toMatchObject({
       title: 'Write “notes.txt” (10 bytes)',
@@ -98,6 +100,26 @@ describe('built-in tools', () => {
       risk: { level: 'medium' },
       preview: { kind: 'diff', text: '@@ -1,2 +1,2 @@\n one\n-two\n+three' },
     })
+    stream.leave()
+  })
+
+  test('letters that look like those of another alphabet are marked in title, target and arguments', async () => {
+    const input = { path: 'p\u0430yments.txt', content: 'Привет, pаypal' }
+    const { card, stream } = await asking(call('1', 'write_file', input))
+    expect(card).toMatchObject({
+      title: 'Write “p⟦U+0430⟧yments.txt” (21 bytes)',
+      target: 'p⟦U+0430⟧yments.txt',
+      arguments: ['content: "Привет, p⟦U+0430⟧ypal"', 'path: "p⟦U+0430⟧yments.txt"'],
+      risk: { level: 'high', why: expect.stringMatching(/look like those of another alphabet/) },
+    })
+    stream.leave()
+  })
+
+  test('text in one alphabet is not marked', async () => {
+    const input = { path: 'отчёт.txt', content: 'Привет, как дела?' }
+    const { card, stream } = await asking(call('1', 'write_file', input))
+    expect(JSON.stringify(card)).not.toContain('⟦')
+    expect(card.risk.level).toBe('medium')
     stream.leave()
   })
 

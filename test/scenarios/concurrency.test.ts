@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
+import { chatsClient } from '../support/chats.ts'
 import { gate } from '../support/gate.ts'
 import { serve } from '../support/serve.ts'
 import { find, names, problem, said, tools } from '../support/tools.ts'
@@ -269,6 +270,30 @@ describe('starts', () => {
     const second = await server.start('c', 'stop that', '?when_busy=cancel')
     expect((await first.rest()).at(-1)?.data.status).toBe('CANCELLED')
     expect((await second.rest()).at(-1)?.data.status).toBe('COMPLETED')
+  })
+
+  test('a stream that is opened before the POST of a new chat returns gets the whole answer', async () => {
+    const model = scriptedModel(() => [text('Hello.')])
+    const env = { HANDRAIL_API_KEYS: 'ann-has-a-long-key=ann' }
+    const { server, url } = await serve({ model, builtIns: false }, { env })
+    const ann = chatsClient(url, { authorization: 'Bearer ann-has-a-long-key' })
+    const { append } = server.store
+    const committed = gate()
+    server.store.append = async (...all) => {
+      const entries = await append(...all)
+      if (all[1][0]?.kind === 'thread.created') await committed.pass()
+      return entries
+    }
+    const posted = ann.start('c', 'Hi')
+    await committed.reached
+    const { interactions } = await ann.chat('c')
+    const early = await ann.join('c', interactions[0].id)
+    committed.open()
+    const answers = [await (await posted).rest(), await early.rest()]
+    expect(answers.map((frames) => find(frames, 'answer').content)).toEqual(['Hello.', 'Hello.'])
+    expect(answers.map((frames) => frames.at(-1)?.event)).toEqual(
+      times(2, () => 'interaction_complete'),
+    )
   })
 
   test('many chats at once do not meet', async () => {

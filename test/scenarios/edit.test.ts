@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { text } from '../../src/models/scripted.ts'
+import { scriptedModel, text } from '../../src/models/scripted.ts'
+import { agui } from '../support/agui.ts'
+import { serve } from '../support/serve.ts'
 import { send, story } from '../support/story.ts'
 import { find, names, problem, said, seedFrames } from '../support/tools.ts'
 
@@ -142,4 +144,18 @@ describe('edit', () => {
     const gone = await server.request('GET', `/chats/c?before=${ids[2]}`)
     expect(await problem(gone)).toMatchObject({ http: 404, code: 'run_not_found' })
   })
+})
+
+test('a thread that starts with several user messages has one title in every list and view', async () => {
+  const server = await serve({ model: scriptedModel(() => [text('Hello.')]), builtIns: false })
+  const messages = ['First', 'Second'].map((content, n) => ({ id: `m${n}`, role: 'user', content }))
+  await agui(server.url, { messages })
+  const get = async (path: string) => (await fetch(server.url + path)).json()
+  const titles = [
+    (await get('/chats')).chats[0].title,
+    (await get('/chats/c')).title,
+    (await get('/copilotkit/threads')).threads[0].name,
+    (await get('/copilotkit/threads/c/outline')).name,
+  ]
+  expect(titles).toEqual(Array(4).fill('First'))
 })

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Agent } from '../../src/core/agent.ts'
-import { RuntimeError } from '../../src/core/errors.ts'
+import { AgentError, RuntimeError } from '../../src/core/errors.ts'
 import type { Tool } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
+import { agui } from '../support/agui.ts'
+import { generate } from '../support/graphql.ts'
 import { serve } from '../support/serve.ts'
 import { look, send, story } from '../support/story.ts'
 import { find, names, problem, said, seedFrames, tools } from '../support/tools.ts'
@@ -121,7 +123,6 @@ describe('errors', () => {
       z.string().transform(fails),
       /^tool: The input of look is not valid\. .*no such day/,
     ],
-    ['gives a big number', z.string().transform(() => 5n), /is not valid\. .*BigInt/],
     ['waits', z.string().refine(async () => true), /is not valid\. .*Promise/],
   ])('of a schema that %s are told to the model', async (_, at, heard) => {
     const { look: plain, looked } = tools()
@@ -165,6 +166,34 @@ describe('errors', () => {
       code: 'agent_failed',
     })
     expect(JSON.stringify([frames, await server.chat('c')])).not.toContain('hunter2')
+  })
+
+  test('an AgentError shows its own message on every wire, and its cause on none', async () => {
+    const message = 'Name an account, like ACC-001.'
+    const picky: Agent = {
+      name: 'picky',
+      supportsRetry: true,
+      // biome-ignore lint/correctness/useYield: it fails before it says anything
+      async *run() {
+        throw new AgentError(message, { cause: new Error('password is hunter2') })
+      },
+    }
+    const server = await serve({ model: scriptedModel([]), agents: [picky] })
+    const frames = await (await server.start('c', 'go')).rest()
+    expect(find(frames, 'error')).toMatchObject({ error: message, code: 'agent_failed' })
+    expect(names(frames)).not.toContain('retrying') // nothing but another message would help
+    const messages = [{ id: 'm', role: 'user', content: 'go' }]
+    const events = await agui(server.url, { threadId: 'a', messages })
+    expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', message, code: 'agent_failed' })
+    const answer = await generate(server.url, 'm', 'go', { threadId: 'g' })
+    expect(answer.status).toMatchObject({ details: { description: message } })
+    const body = { session_id: 's', messages: [{ role: 'user', content: 'go' }] }
+    const told = await (await server.open('POST', '/copilotkit/chat', body)).rest()
+    expect(find(told, 'agent_error').data).toMatchObject({ error_message: message })
+    const outline = await (await server.request('GET', '/copilotkit/threads/c/outline')).text()
+    expect(outline).toContain(message)
+    const all = JSON.stringify([frames, events, answer, told, await server.chat('c'), outline])
+    expect(all).not.toContain('hunter2')
   })
 
   test('of the provider that pass are tried again, visibly, and no text is shown twice', async () => {

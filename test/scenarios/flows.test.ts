@@ -11,7 +11,7 @@ describe('without approval', () => {
     ])
     const stream = await server.start('c', 'what colour is the sea?')
     expect(stream.response.headers.get('content-type')).toMatch(/^text\/event-stream/)
-    expect(stream.response.headers.get('cache-control')).toBe('no-cache')
+    expect(stream.response.headers.get('cache-control')).toBe('no-cache, no-store')
     expect(stream.response.headers.get('x-accel-buffering')).toBe('no')
     const frames = await stream.rest()
     expect(names(seedFrames(frames))).toEqual([

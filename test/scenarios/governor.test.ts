@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Agent } from '../../src/core/agent.ts'
+import { RuntimeError } from '../../src/core/errors.ts'
 import { userText } from '../../src/core/messages.ts'
 import type { ModelEvent } from '../../src/core/model.ts'
 import { remoteCalls } from '../../src/core/remote-legs.ts'
@@ -317,9 +318,32 @@ describe('limits in tokens and money', () => {
     expect(made[0]!.reserve!.money).toBeGreaterThan(0.2)
     expect(server.model.requests[0]!.parameters).toMatchObject({ maxOutputTokens: 100 })
     expect(await governor(server)).toMatchObject({
-      tokens: { limit: 1000, used: 140, total: 140, hard: true },
-      money: { limit: 100, used: 0.17, total: 0.17, hard: true },
+      tokens: { limit: 1000, used: 140, total: 140 },
+      money: { limit: 100, used: 0.17, total: 0.17 },
     })
+  })
+
+  test('a limit is reported as best-effort, because the tokens of a request are estimated', async () => {
+    const limits = { HANDRAIL_TOKEN_LIMIT: '1000', HANDRAIL_MONEY_LIMIT: '100' }
+    const server = await story([[text('Blue.'), usage(900, 20)]], on(10, limits), priced)
+    await (await server.start('c', '1 2 3 4 5 6 7 8 9')).rest()
+    const soft = { hard: false, why: expect.stringContaining('estimated') }
+    expect(await governor(server)).toMatchObject({ tokens: { used: 920, ...soft }, money: soft })
+    expect(server.server.runtime.softLimits()).toMatchObject([
+      { limit: 'tokens', why: soft.why },
+      { limit: 'money', why: soft.why },
+    ])
+  })
+
+  test('a message that seems too long by the estimate is sent; the provider decides', async () => {
+    const long = 'word '.repeat(2_000)
+    const settings = { windows: { scripted: 500 }, retry: { attempts: 1 } }
+    const answered = await story([[text('Blue.')]], {}, settings)
+    expect(status(await (await answered.start('c', long)).rest())).toBe('COMPLETED')
+    const refused = await story([[new RuntimeError('context_too_long')]], {}, settings)
+    const frames = await (await refused.start('c', long)).rest()
+    expect(find(frames, 'error')).toMatchObject({ code: 'context_too_long' })
+    expect(refused.model.requests).toHaveLength(1) // it cannot be made shorter
   })
 
   test('a call that may pass the limit is not sent; the answer must cover it', async () => {

@@ -88,6 +88,26 @@ describe('what is remembered', () => {
     expect(await grantsOf(server)).toHaveLength(again ? 0 : 1)
   })
 
+  test('a call made under a grant names the grant, on the chats wire, in the outline and in the workflow', async () => {
+    const server = await paying()
+    await approved(server, { remember: true })
+    const [{ id: grant_id }] = await grantsOf(server)
+    const stream = await server.start('c', 'again')
+    const granted = find(await stream.rest(), 'tool_call')
+    expect(granted).toMatchObject({ tool_name: 'send', grant_id })
+    const run = stream.response.headers.get('x-interaction-id')!
+    const read = async (path: string) => await (await server.request('GET', path)).json()
+    expect(await read(`/chats/c/interactions/${run}`)).toMatchObject({
+      agent_events: expect.arrayContaining([expect.objectContaining({ grant_id })]),
+    })
+    const { calls } = (await read('/copilotkit/threads/c/outline')) as { calls: object }
+    const marked = Object.values(calls).filter((one) => 'grantId' in one)
+    expect(marked).toMatchObject([{ grantId: grant_id }])
+    const body = { session_id: 'c', messages: [{ role: 'user', content: 'once more' }] }
+    const told = await (await server.open('POST', '/copilotkit/chat', body)).rest()
+    expect(find(told, 'tool_call').data).toMatchObject({ grant_id })
+  })
+
   test.each([
     { minutes: 0 },
     { minutes: 1.5 },

@@ -101,6 +101,38 @@ describe('what is said', () => {
     expect(await denials(server)).toMatchObject([{ rule: 'input.0' }, { rule: 'client.deny' }])
   })
 
+  test.each([
+    ['33,000 words', Array.from({ length: 33_000 }, (_, i) => String.fromCharCode(0x3400 + i))],
+    ['a word of 66,000 characters', ['x'.repeat(66_000)]],
+  ])('a denyList with %s is refused by name and starts nothing', async (_, denyList) => {
+    const server = await guarded([], {})
+    const cloud = { guardrails: { inputValidationRules: { allowList: [], denyList } } }
+    const refused = generate(server.url, 'm1', 'hello', { cloud })
+    await expect(refused).rejects.toThrow(/inputValidationRules\.denyList: .*Send/)
+    expect(server.model.requests).toEqual([])
+  })
+
+  test('1,000 words of a client are searched in a message of 1 MB', async () => {
+    const server = await guarded([[text('Meow.')]], {})
+    const denyList = Array.from({ length: 1_000 }, (_, i) => `${'ab '.repeat(15)}${i}`)
+    const cloud = { guardrails: { inputValidationRules: { allowList: ['dog'], denyList } } }
+    const long = 'ab '.repeat(350_000)
+    const say = (id: string, content: string) => generate(server.url, id, content, { cloud })
+    expect((await say('m1', `${long} 999 dog`)).status.details.guardrailsReason).toContain('ab 999')
+    expect((await say('m2', `${long} dog`)).status).toMatchObject({ code: 'Success' })
+  })
+
+  test('a message that is too long for a pattern of the operator is refused', async () => {
+    const server = await guarded([], {
+      input: [{ id: 'cards', decision: 'deny', pattern: /\d{16}/ }],
+    })
+    const body = { user_message: 'x'.repeat(100_001) }
+    const refused = await server.request('POST', '/chats/c/interactions', body)
+    expect(await problem(refused)).toMatchObject({
+      ...{ http: 422, code: 'guardrail', message: expect.stringContaining('Shorten it') },
+    })
+  })
+
   test('history that a client brings does not get around it', async () => {
     const server = await guarded([[text('Meow.')]], { input: [noDogs] })
     await agui(server.url, {

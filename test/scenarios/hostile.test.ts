@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { compose } from '../../src/compose.ts'
 import { readConfig } from '../../src/config.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
+import { agui } from '../support/agui.ts'
 import { chatsClient } from '../support/chats.ts'
+import { generate } from '../support/graphql.ts'
 import { type RawRequest, raw } from '../support/raw.ts'
 import { serve } from '../support/serve.ts'
 import { temporaryDirectory } from '../support/server.ts'
@@ -466,4 +468,45 @@ test('a body that never ends does not hold the server', async () => {
   half.abort()
   expect(await slow).toBe('gone')
   expect((await server.request('GET', '/chats/c')).status).toBe(404)
+})
+
+test('without keys, the key of a thread that has an owner is an unused id on every wire', async () => {
+  const model = () => scriptedModel(() => [text('Hello.')])
+  const settings = () => ({ model: model(), builtIns: false })
+  const directory = await temporaryDirectory()
+  onTestFinished(() => directory.remove())
+  const at = { data: directory.path }
+  const env = { HANDRAIL_API_KEYS: 'ann-has-a-long-key=ann' }
+  const keyed = await serve(settings(), { ...at, env })
+  const ann = chatsClient(keyed.url, { authorization: 'Bearer ann-has-a-long-key' })
+  await (await ann.start('c', 'secret')).rest()
+  const { store } = keyed.server
+  const { rows } = await store.threads({ tenant: 'default', owner: 'ann', limit: 10 })
+  const threadId = rows[0]!.threadId
+  const before = await keyed.journal(threadId)
+  await keyed.close()
+
+  const keyless = await serve(settings(), at)
+  const { url } = keyless
+  const headers = { 'content-type': 'application/json' }
+  const run = { messages: [{ role: 'user', content: 'hi' }], session_id: threadId }
+  const wires: Record<string, () => Promise<unknown>> = {
+    agui: () => agui(url, { threadId, messages: [{ id: 'm', role: 'user', content: 'hi' }] }),
+    graphql: () => generate(url, 'm', 'hi', { threadId }),
+    chats: async () => (await keyless.start(threadId, 'hi')).rest(),
+    create: () => keyless.request('POST', '/chats', { id: threadId }),
+    workflow: async () => {
+      const init = { method: 'POST', headers, body: JSON.stringify(run) }
+      return (await fetch(`${url}/copilotkit/chat`, init)).text()
+    },
+  }
+  for (const [wire, post] of Object.entries(wires)) {
+    expect((await keyless.request('GET', `/chats/${threadId}`)).status, wire).toBe(404)
+    await post()
+    const chat = await keyless.chat(threadId)
+    expect(chat, wire).toMatchObject({ id: threadId })
+    expect(JSON.stringify(chat), wire).not.toContain('secret')
+    expect((await keyless.request('DELETE', `/chats/${threadId}`)).status, wire).toBe(204)
+    expect(await keyless.journal(threadId), wire).toEqual(before)
+  }
 })

@@ -62,7 +62,7 @@ describe('a server on a real provider’s wire', () => {
     const [interaction] = (await server.chat('chat')).interactions
     await server.approve('chat', interaction.id, { approval_id: asked.approval_id, approved: true })
     expect(texts(await stream.rest()).at(-1)).toBe('It is written.')
-    expect(await readFile(join(server.data, 'files/a.txt'), 'utf8')).toBe('hi')
+    expect(await readFile(join(server.data, 'files/default/local/a.txt'), 'utf8')).toBe('hi')
     const { input } = front.requests.at(-1)!.body
     expect(input.map((item: { type?: string }) => item.type)).toContain('function_call_output')
   })
@@ -326,6 +326,28 @@ describe('a client’s own key', () => {
     expect(front.requests.at(-1)!.headers.authorization).toBe('Bearer server-key')
     await server.close()
     await directory.remove()
+  })
+
+  test('a failing key of one client opens no circuit for other clients', async () => {
+    const providers = { failures: 2, rest: 60_000 }
+    const server = await start({ providers }, { HANDRAIL_CLIENT_KEYS: 'on' })
+    const failing = { 'x-model-api-key': 'sk-a-failing-key' }
+    plays([{ refuse: 529, type: 'overloaded_error' }])
+    const frames = await (await server.start('bad', 'hi', '', failing)).rest()
+    expect(last(frames, 'error')).toMatchObject({ code: 'model_unavailable' })
+    const asked = front.requests.length
+    plays([{ text: 'Here.' }])
+    for (const headers of [own, {}]) {
+      const chat = headers === own ? 'own' : 'servers'
+      expect(texts(await (await server.start(chat, 'hi', '', headers)).rest())).toEqual(['Here.'])
+    }
+    const again = await (await server.start('bad again', 'hi', '', failing)).rest()
+    expect(last(again, 'error')).toMatchObject({ code: 'model_unavailable' })
+    expect(front.requests.length).toBe(asked + 2)
+    const metrics = await (await server.request('GET', '/metrics')).text()
+    expect(metrics).toContain('handrail_provider_circuit_open{provider="openai"} 0')
+    expect(metrics).toContain('handrail_provider_client_circuits_open{provider="openai"} 1')
+    expect(metrics).not.toContain('failing-key')
   })
 
   test('pays also where what the model says is watched', async () => {

@@ -51,7 +51,6 @@ const table: Route[] = [
     stop: { rule: 'grace', grace: 0 },
     introspection: true,
     graphiql: true,
-    publicKey: undefined,
     log: { info() {}, warn() {}, error() {} },
   }),
   ...workflowWire({
@@ -210,6 +209,37 @@ test('real answers have the shapes that are described', async () => {
   await check('GET', '/healthz')
   await check('GET', '/readyz')
   expect(met.size).toBeGreaterThan(20)
+})
+
+test('the document and its page are made once, and not sent to a client that has them', async () => {
+  let made = 0
+  const routes: Route[] = opsWire(
+    { legs: 0 } as Runtime,
+    () => {
+      made++
+      return table
+    },
+    '0',
+  )
+  const get = async (path: string, headers: Record<string, string> = {}) => {
+    const one = routes.find((route) => route.path === path)!
+    const request = new Request(`http://localhost${path}`, { headers })
+    return await one.handle({ request } as Parameters<Route['handle']>[0])
+  }
+  for (let n = 0; n < 3; n++)
+    for (const path of ['/openapi.json', '/docs']) {
+      const response = await get(path)
+      expect(response.status).toBe(200)
+      expect((await response.text()).length).toBeGreaterThan(1_000)
+      const known = await get(path, { 'if-none-match': `"x", W/${response.headers.get('etag')}` })
+      expect(known.status).toBe(304)
+      expect(await known.text()).toBe('')
+    }
+  expect(made).toBe(1)
+  const server = await serve({ builtIns: false })
+  const etag = (await fetch(`${server.url}/docs`)).headers.get('etag')!
+  const again = await fetch(`${server.url}/docs`, { headers: { 'if-none-match': etag } })
+  expect(again.status).toBe(304)
 })
 
 test('the page for people shows every operation and asks no other host for anything', async () => {

@@ -140,9 +140,11 @@ test('what was shown in part and is sent again is taken back first: nothing is s
   const { approval_id } = find(seen, 'approval_required')
   await server.approve('c', id, { approval_id, approved: true })
   const after = await stream.until('approved')
+  // Ids of older servers do not say how much of what is open was sent.
+  const older = (id: string) => id.replace(/[!@].*$/, '')
   for (const [had, last] of [
-    [seen.slice(0, output + 1), seen[output]!.id],
-    [[...seen, ...after], after.at(-1)!.id],
+    [seen.slice(0, output + 1), older(seen[output]!.id)],
+    [[...seen, ...after], older(after.at(-1)!.id)],
   ] as const) {
     const again = await server.join('c', id, last)
     const frames: Frame[] = [...had]

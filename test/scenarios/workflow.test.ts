@@ -208,7 +208,9 @@ describe('the workflow wire', () => {
       'workflow_completed',
     ])
     const text = data(frames, 'agent_stream').map(({ content }) => content)
-    expect(text.join('')).toContain('Lisbon: 22 °C')
+    const output = data(frames, 'agent_completed')[0].output
+    expect(output).toContain('Lisbon: 22 °C')
+    expect(text.join('')).toBe(`Let me look up the weather in Lisbon. ${output}`)
     expect(frames[0]!.data.session_id).toMatch(/^session_/)
   })
 

@@ -4,6 +4,8 @@ import { onTestFinished } from 'vitest'
 
 export interface OddMcp {
   tools: unknown[]
+  /** Whether it gives its clients a session; by default it does. */
+  sessions?: boolean
   /** How a call is answered. */
   call?(id: number, response: ServerResponse): void
   /** How one that comes back for the rest is. */
@@ -20,7 +22,7 @@ export function stream(response: ServerResponse, ...texts: string[]): void {
 }
 
 /** A server that says what it likes, as plain bytes: the SDK's own would not. */
-export async function oddMcp({ tools, call, resume }: OddMcp): Promise<string> {
+export async function oddMcp({ tools, call, resume, sessions = true }: OddMcp): Promise<string> {
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
@@ -39,7 +41,8 @@ export async function oddMcp({ tools, call, resume }: OddMcp): Promise<string> {
       ping: {},
     }
     if (method === 'tools/call') return call?.(id, response)
-    response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': 's' })
+    if (sessions) response.setHeader('mcp-session-id', 's')
+    response.writeHead(200, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

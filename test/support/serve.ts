@@ -1,3 +1,6 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Client } from 'pg'
 import { onTestFinished } from 'vitest'
 import { compose } from '../../src/compose.ts'
 import { readConfig } from '../../src/config.ts'
@@ -19,6 +22,8 @@ export interface Served extends ReturnType<typeof chatsClient> {
   journal(chatId: string): ReturnType<typeof journalOf>
   /** Waits until the journal holds such an entry. */
   recorded(chatId: string, kind: string): Promise<void>
+  /** Everything that is on disk, and in the database if there is one, as text. Call it after `close`. */
+  stored(): Promise<string>
   close(): Promise<void>
 }
 
@@ -84,7 +89,34 @@ export async function serve(settings: Settings = {}, options: ServeOptions = {})
         }, reject)
       })
     },
+    async stored() {
+      const files = await readdir(data, { recursive: true, withFileTypes: true })
+      const paths = files.filter((one) => one.isFile()).map((one) => join(one.parentPath, one.name))
+      const texts = await Promise.all(paths.map((path) => readFile(path, 'latin1')))
+      const { url, schema } = config.database ?? {}
+      if (url !== undefined) texts.push(await everyRow(url, schema ?? ''))
+      return texts.join('\n')
+    },
     close,
+  }
+}
+
+async function everyRow(url: string, schema: string): Promise<string> {
+  const client = new Client(url)
+  await client.connect()
+  try {
+    const tables = await client.query(
+      'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1',
+      [schema],
+    )
+    let all = ''
+    for (const { name } of tables.rows) {
+      const { rows } = await client.query(`SELECT t::text AS row FROM "${schema}"."${name}" t`)
+      all += rows.map(({ row }) => row).join('\n')
+    }
+    return all
+  } finally {
+    await client.end()
   }
 }
 

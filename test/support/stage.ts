@@ -1,11 +1,20 @@
 import { draft } from '../../src/core/entries.ts'
-import { type Cursor, cursorAt, follow, parseCursor } from '../../src/core/follow.ts'
+import {
+  type Cursor,
+  cursorAt,
+  follow,
+  namesText,
+  parseCursor,
+  type Step,
+} from '../../src/core/follow.ts'
 import { textOf } from '../../src/core/messages.ts'
 import type { Bus, Store } from '../../src/core/store.ts'
+import { shownKey } from '../../src/core/tail.ts'
 import { Thread } from '../../src/core/thread.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { newId } from '../../src/lib/ids.ts'
 import { memoryStore } from '../../src/stores/memory/store.ts'
+import { type EntryStep, openText, pieceId } from '../../src/wires/sse.ts'
 
 const actor = { type: 'agent', id: 'assistant' } as const
 const runId = 'run'
@@ -129,6 +138,8 @@ export class Stage {
 /** A client as a page is one: it shows what it is told, and comes back where it left. */
 export class Page {
   readonly #stage: Stage
+  /** It comes back with the ids of frames, and takes of an entry only what it was not sent before. */
+  readonly #exact: boolean
   readonly texts = new Map<string, string>()
   readonly finished = new Set<string>()
   cursor = '0'
@@ -138,8 +149,9 @@ export class Page {
   #leave: (() => void) | undefined
   #left: Promise<void> = Promise.resolve()
 
-  constructor(stage: Stage) {
+  constructor(stage: Stage, exact = false) {
     this.#stage = stage
+    this.#exact = exact
   }
 
   get connected(): boolean {
@@ -171,7 +183,9 @@ export class Page {
             this.texts.set(id, (this.texts.get(id) ?? '') + text)
             this.#check(id)
           }
-          this.cursor = `${step.seq}.${step.fence}.${step.from + step.pieces.length}`
+          this.cursor = this.#exact
+            ? idAfter(step)
+            : `${step.seq}.${step.fence}.${step.from + step.pieces.length}`
           break
         case 'retract':
           this.retractions++
@@ -179,12 +193,26 @@ export class Page {
             if (this.finished.has(id)) this.problem ??= `${id} is retracted after its end`
             this.texts.delete(id)
           }
+          if (this.#exact) this.cursor = step.seq + namesText(runId)
           break
         case 'entry':
+          if (this.#exact) this.#rest(step)
           this.#entry(step.entry)
-          this.cursor = String(step.entry.seq)
+          this.cursor = this.#exact
+            ? step.entry.seq + openText(step) + namesText(runId)
+            : String(step.entry.seq)
       }
     }
+  }
+
+  /** What was sent before and the rest are the whole text, once. */
+  #rest({ entry, shown }: EntryStep): void {
+    if (entry.kind !== 'message.added') return
+    const { id } = entry.body.message
+    const text = textOf(entry.body.message)
+    const had = this.texts.get(id) ?? ''
+    const all = had + text.slice(shown.get(shownKey('text', id)) ?? 0)
+    if (all !== text) this.problem ??= `${id}: ${had} and the rest are ${all}, not ${text}`
   }
 
   #entry(entry: Parameters<Parameters<Thread['listen']>[0]>[0]): void {
@@ -208,4 +236,12 @@ export class Page {
     if (written !== undefined && !written.startsWith(shown))
       this.problem ??= `${id}: ${shown} is no start of ${written}`
   }
+}
+
+function idAfter({ seq, fence, from, pieces, sent }: Step & { type: 'pieces' }): string {
+  const counts = new Map(sent)
+  let id = ''
+  for (const [i, piece] of pieces.entries())
+    id = pieceId({ seq, fence, offset: from + i + 1 }, piece, counts)
+  return id + namesText(runId)
 }

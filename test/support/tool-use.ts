@@ -5,6 +5,7 @@ export const toolUse = (given: Partial<ToolUse> = {}): ToolUse => ({
   signal: new AbortController().signal,
   effectId: 'eff_1',
   tenant: 'default',
+  user: 'local',
   write: () => {},
   recall: async () => ({ found: [] }),
   ask: async () => ({ state: 'cancelled' }),

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Locator } from '../browser/browser.ts'
 import { type Tab, theatre, visible } from './theatre.ts'
 
 const scene = theatre()
@@ -96,6 +97,7 @@ test('the focus stays with who decides, Escape leads back, and what was written 
   await tab.looksRight('card-hidden')
   await tab.button('Back').click()
   await card(tab).locator('.approve:enabled').press('Enter')
+  await tab.button('Approve it').click() // what cannot be seen makes it a high risk
   await expect.poll(focused).toMatch(/^Approved by local/) // how it ended
 })
 
@@ -117,6 +119,97 @@ test('arguments are changed in a form: what is wrong is said and not sent, what 
   await visible(settled(tab).getByText(/Approved with changes by local/))
   await tab.idle()
   expect(scene.stage.guests()).toContain(`${thread} 3 less`)
+})
+
+test('an edited call shows the arguments that ran, and the original ones on demand', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread} 7`)
+  await tab.button('Change and approve').click()
+  await card(tab).getByLabel('amount').fill('3')
+  await tab.button('Approve with 1 change').click()
+  await visible(settled(tab).getByText(/Approved with changes by local/))
+  await tab.idle()
+  const look = async () => {
+    const call = tab.page.locator('.tool-call')
+    await visible(call.getByText('edited', { exact: true }))
+    await call.locator('summary').click()
+    await visible(call.getByText('"amount": 3'))
+    expect(await call.getByText('"amount": 7').count()).toBe(0)
+    const original = settled(tab).getByText('"amount": 7')
+    expect(await original.isVisible()).toBe(false)
+    await settled(tab).getByText('Original arguments').click()
+    await visible(original)
+  }
+  await look()
+  await tab.looksRight('card-edited')
+  await tab.reload()
+  await look()
+})
+
+test('a permission chosen before the edit form stays visible in it', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`pay ${thread} 7`)
+  await card(tab).getByLabel('Allow for').selectOption('this chat')
+  await tab.button('Change and approve').click()
+  const allow = card(tab).getByLabel('Allow for')
+  expect(await allow.inputValue()).toBe('chat')
+  await visible(card(tab).getByText(/Every call of pay .* whatever its arguments/))
+  await tab.looksRight('card-edit-allow')
+  await allow.selectOption('once')
+  await card(tab).getByLabel('amount').fill('3')
+  const sent = tab.page.waitForRequest(
+    (one) => one.method() === 'POST' && one.url().includes('/approvals/'),
+  )
+  await tab.button('Approve with 1 change').click()
+  expect((await sent).postDataJSON()).not.toHaveProperty('remember')
+  await tab.idle()
+})
+
+/** Presses at nine places of a button, each twice, after the time in which a dialog takes no press. */
+async function pressTwice(tab: Tab, button: Locator): Promise<void> {
+  const { x, y, width, height } = (await button.boundingBox())!
+  const dialog = tab.page.getByRole('dialog', { name: /^Wipe/ })
+  for (let n = 0; n < 9; n++) {
+    const at = [x + (width * (n + 0.5)) / 9, y + height / 2] as const
+    if (n > 0) await tab.button('Not now').click()
+    await tab.page.mouse.click(...at)
+    await visible(dialog.locator('.danger:enabled'))
+    await tab.page.mouse.click(...at)
+    await visible(dialog)
+  }
+}
+
+test('a high risk is approved in the chat only by a second, different gesture', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say(`wipe ${thread}`)
+  const approve = card(tab).locator('.approve:enabled')
+  await approve.press('Enter')
+  const dialog = tab.page.getByRole('dialog', { name: /^Wipe/ })
+  await visible(dialog)
+  await tab.looksRight('chat-confirm')
+  await tab.page.keyboard.press('Enter') // the same key again confirms nothing
+  await expect.poll(() => dialog.count()).toBe(0)
+  expect(await open(thread)).toHaveLength(1)
+  await approve.dblclick()
+  await visible(dialog)
+  expect(await open(thread)).toHaveLength(1)
+  await tab.button('Not now').click()
+  await pressTwice(tab, approve)
+  expect(await open(thread)).toHaveLength(1)
+  await tab.button('Not now').click()
+  await tab.button('Change and approve').click()
+  await pressTwice(tab, tab.button('Approve as it is'))
+  expect(await open(thread)).toHaveLength(1)
+  await tab.button('Not now').click()
+  await tab.button('Approve as it is').click()
+  await visible(dialog)
+  expect(await open(thread)).toHaveLength(1)
+  await dialog.getByRole('button', { name: 'Approve it' }).click()
+  await visible(settled(tab).getByText(/Approved by local/))
+  await tab.ends(`${thread} is empty`)
 })
 
 test('rejected with a reason, and answered in its place: the model hears the words', async () => {
@@ -217,6 +310,12 @@ test('allowed for the chat: the scope is spelled out, nothing more is asked, and
   await tab.say(`pay ${thread} 2`)
   await expect.poll(scene.stage.guests).toContain(`${thread} 2`)
   await tab.idle()
+  const marked = tab.page.locator('.tool-call').filter({ hasText: 'allowed earlier' })
+  await visible(marked)
+  expect(await marked.count()).toBe(1)
+  await tab.looksRight('call-granted')
+  await tab.reload()
+  await visible(marked)
   await tab.button('1 permission').click()
   const allowed = tab.page.getByRole('region', { name: 'Allowed without asking' })
   await visible(allowed.getByText('pay', { exact: true }))

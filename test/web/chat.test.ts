@@ -258,6 +258,31 @@ test('a chat that begins with an image alone has a name to be called by', async 
   await visible(tab.page.locator('.thread[data-current]').getByText('Untitled chat'))
 })
 
+test('an error that an agent throws for the user is shown in the words of the agent', async () => {
+  const tab = await scene.visit().open()
+  await tab.page.getByRole('combobox', { name: 'Agent' }).selectOption('clerk')
+  await tab.live()
+  await tab.say('hello')
+  await visible(tab.page.locator('.ending.failed').getByText('Name an account, like ACC-001.'))
+  await tab.hears('The answer failed. Name an account, like ACC-001.')
+  await tab.looksRight('agent-error')
+  await tab.reload()
+  await visible(tab.page.locator('.ending.failed').getByText('Name an account, like ACC-001.'))
+})
+
+test('a new chat offers the suggestions of the agent that is chosen', async () => {
+  const tab = await scene.visit().open()
+  await visible(tab.button('answer in a word'))
+  await tab.looksRight('suggestions')
+  await tab.page.getByRole('combobox', { name: 'Agent' }).selectOption('poet')
+  await visible(tab.button('answer in verse'))
+  expect(await tab.button('answer in a word').count()).toBe(0)
+  await tab.live()
+  await tab.button('answer in verse').click()
+  await tab.ends('Answer in verse.')
+  await tab.idle()
+})
+
 test('another agent is chosen, and the chat stays with it', async () => {
   const { thread, open } = scene.visit()
   const tab = await open()

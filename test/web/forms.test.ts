@@ -68,6 +68,31 @@ test('objects in an object are fields of their own; what may not be added is not
   expect(made).toEqual({ idea: { priority: 2, why: 2, more: 2 } })
 })
 
+test('a pattern that could freeze the page is left to the server', () => {
+  const read = (pattern: string, value: string) => {
+    const [one] = fieldsOf({ properties: { a: { type: 'string', pattern } } }, {})
+    return readField(one!, value)
+  }
+  const evil = `${'a'.repeat(32)}!`
+  for (const pattern of ['^(a+)+$', '^(a|aa)+$', '^a*a*a*a*a*a*a*a*$', 'a+$', '^(?=(a+)+$)'])
+    expect(read(pattern, evil)).toEqual({ value: evil })
+  const began = performance.now()
+  for (const pattern of [
+    '\\d*\\d*\\d*x',
+    'a*a*a*a*b',
+    '.*.*=.*',
+    '^a{0,}a{0,}a*b',
+    '^[a\\]]*a*a*b',
+  ])
+    for (const text of ['1', 'a'].map((one) => one.repeat(100_000)))
+      expect(read(pattern, text)).toEqual({ value: text })
+  for (let n = 0; n < 10; n++) read('^\\p{L}*\\p{L}*x', 'a'.repeat(1_000))
+  expect(performance.now() - began).toBeLessThan(100)
+  expect(read('^\\d{4}-\\d{2}$', '2026')).toEqual({ problem: 'This must match ^\\d{4}-\\d{2}$.' })
+  expect(read('^[(|+]+$', '+(|')).toEqual({ value: '+(|' })
+  expect(read('^[(|+]+$', 'x')).toEqual({ problem: 'This must match ^[(|+]+$.' })
+})
+
 test('a text that is not one in the arguments is shown as what it is', () => {
   const [one] = fieldsOf({ properties: { note: { type: 'string' } } }, { note: { a: 1 } })
   expect(one).toMatchObject({ control: 'json' })

@@ -2,7 +2,14 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { defineConfig, defineTool, demoModel, RuntimeError, toolLoop } from '../../dist/index.js'
+import {
+  AgentError,
+  defineConfig,
+  defineTool,
+  demoModel,
+  RuntimeError,
+  toolLoop,
+} from '../../dist/index.js'
 import { systemClock } from '../../dist/lib/clock.js'
 import { tools as asking, callsFor, policy } from './decisions.config.mjs'
 
@@ -127,10 +134,28 @@ const model = {
 
 const textOf = ({ parts }) => parts.map((part) => part.text ?? '').join('')
 
+const clerk = {
+  name: 'clerk',
+  description: 'Wants to know the account first',
+  // biome-ignore lint/correctness/useYield: it fails before it says anything
+  async *run() {
+    throw new AgentError('Name an account, like ACC-001.')
+  },
+}
+
 export default defineConfig({
   agents: [
-    toolLoop({ name: 'assistant', description: 'Answers, and uses tools' }),
-    toolLoop({ name: 'poet', description: 'Answers in verse, or would' }),
+    toolLoop({
+      name: 'assistant',
+      description: 'Answers, and uses tools',
+      suggestions: ['What can you do?', 'answer in a word'],
+    }),
+    toolLoop({
+      name: 'poet',
+      description: 'Answers in verse, or would',
+      suggestions: ['answer in verse'],
+    }),
+    clerk,
   ],
   model,
   tools: [printer, breaks, ...asking],

@@ -79,6 +79,71 @@ test('questions of all chats come as they are asked, and are decided with the ke
   await row(tab, two).getByLabel('amount').fill('9')
   await tab.button('Approve with 1 change').click()
   await expect.poll(() => scene.stage.guests()).toContain(`${two} 9`)
+  await tab.button('History').click()
+  const past = row(tab, two)
+  await visible(past.getByText(/^Pay 9 to/))
+  await visible(past.locator('.row').getByText('edited', { exact: true }))
+  await past.getByRole('button').first().click()
+  await visible(past.locator('.past').getByText('edited', { exact: true }))
+  await past.getByText('Exact arguments').first().click()
+  await visible(past.getByText('"amount": 9'))
+  expect(await past.getByText(/^Pay 2 to/).isVisible()).toBe(false)
+  await past.getByText('Original request').click()
+  await visible(past.getByText(/^Pay 2 to/))
+  await past.getByText('Exact arguments').last().click()
+  await visible(past.getByText('"amount": 2'))
+  await tab.looksRight('history-edited')
+})
+
+test('a decided row keeps its place, and j goes on below it, so that a approves no row that was skipped', async () => {
+  const tab = await inbox('ann')
+  const [first, second, third] = ['one', 'two', 'three'].map(
+    (name) => `${name}-${randomUUID().slice(0, 8)}`,
+  )
+  for (const name of [first, second, third]) {
+    await asked(`pay ${name} 1`)
+    await visible(row(tab, name!))
+  }
+  const order = async () => {
+    const titles = await tab.page.locator('.rows > li .row .title').allTextContents()
+    return titles.map((title) => /(one|two|three)-/.exec(title)?.[1])
+  }
+  await row(tab, second!).getByRole('button').first().click()
+  await visible(row(tab, second!).locator('.approve:enabled'))
+  await press(tab, 'a')
+  await visible(row(tab, second!).getByText('It is approved by ann.'))
+  expect(await order()).toEqual(['one', 'two', 'three'])
+  await press(tab, 'j')
+  await visible(row(tab, third!).locator('.approve:enabled'))
+  expect(await tab.page.locator('.ask-card').count()).toBe(1)
+  await press(tab, 'a')
+  await visible(row(tab, third!).getByText('It is approved by ann.'))
+  await expect.poll(() => scene.stage.guests()).toContain(`${third} 1`)
+  expect(scene.stage.guests().join()).not.toContain(first)
+  await press(tab, 'k')
+  await visible(row(tab, first!).locator('.reject:enabled'))
+  await press(tab, 'r')
+  await tab.button('Reject').click()
+  await visible(row(tab, first!).getByText('It is rejected by ann.'))
+})
+
+test('a link to a settled request shows the request and its decision, in the inbox and in its chat', async () => {
+  const guest = randomUUID().slice(0, 8)
+  const chat = await asked(`pay ${guest} 4`)
+  const [id = ''] = await open(chat)
+  await send('POST', `/approvals/${id}`, { approved: false, reason: 'Not this month' })
+  const tab = await inbox('ann', {}, `/inbox?ask=${id}`)
+  const past = row(tab, guest)
+  await visible(past.getByText('It is rejected by ann.'))
+  await visible(past.getByText('“Not this month”'))
+  await visible(past.getByText('Exact arguments'))
+  await tab.looksRight('inbox-settled-link')
+  await past.getByRole('link', { name: /^Chat/ }).click()
+  const focused = 'document.activeElement?.closest(".settled")?.dataset.ask'
+  await expect.poll(() => tab.page.evaluate(focused), { timeout: 20_000 }).toBe(id)
+  const none = await inbox('ann', {}, '/inbox?ask=ask_nobody')
+  none.expectTrouble() // the browser reports the 404
+  await visible(none.page.getByText('There is no such request, or it is not for you.'))
 })
 
 test('a high risk has to be confirmed, and r rejects with a reason', async () => {

@@ -4,18 +4,26 @@ import { theatre, visible } from './theatre.ts'
 const scene = theatre()
 const count = 10_000
 
-/** A chat with a long past, brought by its first message. */
+/** Messages that one request adds. */
+const step = 49
+
+/** Fills a chat in several runs, each with many messages of the user. */
 async function longChat(thread: string): Promise<void> {
-  const messages = Array.from({ length: count }, (_, n) => ({
-    id: `m${n}`,
-    role: n % 2 === 0 ? 'user' : 'assistant',
-    content: `${n % 2 === 0 ? 'Question' : 'The answer to question'} number ${n - (n % 2)}`,
-  }))
-  messages.push({ id: 'last', role: 'user', content: 'answer at last' })
+  for (let from = 0; from < count; from += step) {
+    const length = Math.min(step, count - from)
+    const messages = Array.from({ length }, (_, i) => message(from + i))
+    const content = from + step < count ? 'answer soon' : 'answer at last'
+    await send(thread, [...messages, { id: `end${from}`, role: 'user', content }])
+  }
+}
+
+const message = (n: number) => ({ id: `m${n}`, role: 'user', content: `Question number ${n}` })
+
+async function send(threadId: string, messages: object[]): Promise<void> {
   const response = await fetch(`${scene.stage.url}/copilotkit/agent/default/run`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ threadId: thread, runId: 'r', messages, tools: [], context: [] }),
+    body: JSON.stringify({ threadId, runId: 'r', messages, tools: [], context: [] }),
   })
   expect(await response.text()).toContain('RUN_FINISHED')
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { blocksOf } from '../../web/components/chat/blocks.ts'
-import { hiddenIn } from '../../web/lib/hidden.ts'
+import { hiddenIn, lookalikesIn } from '../../web/lib/hidden.ts'
 import { parted, slim } from '../../web/lib/link/messages.ts'
 import { duration } from '../../web/lib/words.ts'
 
@@ -78,4 +78,9 @@ test('a duration is never a minute and sixty seconds', () => {
 test('what a field hides is named, once each; what an emoji is made of is seen', () => {
   expect(hiddenIn('a\u202eb\u200b\u202e c\n\t')).toEqual(['U+202E', 'U+200B'])
   expect(hiddenIn('👩‍🚀 ❤️ ü')).toEqual([])
+})
+
+test('a field names letters that look like Latin ones', () => {
+  expect(lookalikesIn('p\u0430yp\u0430l.com g\u03bfogle')).toEqual(['U+0430', 'U+03BF'])
+  expect(lookalikesIn('Привет, ñandú 5 USD, λx, 日本API')).toEqual([])
 })

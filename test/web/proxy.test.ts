@@ -28,9 +28,9 @@ afterAll(async () => {
 const at = (path: string) => `${page.url}/api/copilotkit${path}`
 
 /** A request whose path is sent as it is written; `fetch` would tidy it up. */
-function raw(path: string, headers: Record<string, string> = {}, method = 'GET') {
+function raw(path: string, headers: Record<string, string> = {}, method = 'GET', to = page) {
   return new Promise<{ status: number; body: string }>((resolve, reject) => {
-    const { hostname, port } = new URL(page.url)
+    const { hostname, port } = new URL(to.url)
     const sent = request({ hostname, port, path, method, headers }, (response) => {
       let body = ''
       response.on('data', (chunk) => (body += chunk))
@@ -91,6 +91,8 @@ describe('what passes', () => {
     expect(response.headers.get('retry-after')).toBe('7')
     expect(response.headers.get('x-interaction-id')).toBe('run_1')
     expect(response.headers.get('set-cookie')).toBeNull()
+    expect(response.headers.get('cache-control')).toBe('no-store, no-transform')
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff')
     const { headers } = asked.at(-1)!
     expect(headers).toMatchObject({
       ...{ authorization: 'Bearer k', 'idempotency-key': 'once', 'last-event-id': '7.1.2' },
@@ -98,6 +100,15 @@ describe('what passes', () => {
     })
     expect(headers.cookie).toBeUndefined()
     expect(headers['x-forwarded-for']).toBeUndefined()
+  })
+
+  test('HANDRAIL_PUBLIC_API_KEY is sent with every request', async () => {
+    answer = (_request, response) => void response.end('{}')
+    const { port } = upstream.address() as AddressInfo
+    const keyed = await startPage(`http://127.0.0.1:${port}`, { HANDRAIL_PUBLIC_API_KEY: 'ck_pub' })
+    onTestFinished(() => keyed.close())
+    await fetch(`${keyed.url}/api/copilotkit/info`)
+    expect(asked.at(-1)?.headers['x-copilotcloud-public-api-key']).toBe('ck_pub')
   })
 
   test('an error of the runtime, as it is; one of somebody else, in our form', async () => {
@@ -163,6 +174,34 @@ describe('what does not', () => {
     expect((await raw('/api/copilotkit/info', { origin: 'https://example.com' })).status).toBe(403)
     expect((await raw('/api/copilotkit/info', { host: 'example.com' })).status).toBe(403)
     expect(asked.length).toBe(before)
+  })
+
+  test('a POST with Sec-Fetch-Site: cross-site and without an Origin is refused', async () => {
+    const before = asked.length
+    const headers = { 'sec-fetch-site': 'cross-site' }
+    expect((await raw('/api/copilotkit/chats', headers, 'POST')).status).toBe(403)
+    expect(asked.length).toBe(before)
+  })
+
+  test('a Host that is not in WEB_ALLOWED_HOSTS is refused, also when WEB_HOST is set', async () => {
+    answer = (_request, response) => void response.end('{}')
+    const { port } = upstream.address() as AddressInfo
+    const open = await startPage(`http://127.0.0.1:${port}`, {
+      WEB_HOST: '0.0.0.0',
+      WEB_ALLOWED_HOSTS: 'agents.example.org, Other.example.org',
+    })
+    onTestFinished(() => open.close())
+    const status = async (host: string) =>
+      (await raw('/api/copilotkit/info', { host }, 'GET', open)).status
+    const before = asked.length
+    for (const host of ['evil.example', 'evil.example:3000', 'agents.example.org.evil.example'])
+      expect([host, await status(host)]).toEqual([host, 403])
+    expect(asked.length).toBe(before)
+    for (const host of [
+      ...['localhost:3000', '127.0.0.1', '[::1]:3000', '192.168.1.5:3000', '[fd00::1]:3000'],
+      ...['agents.example.org', 'AGENTS.example.org:3000', 'other.example.org.'],
+    ])
+      expect([host, await status(host)]).toEqual([host, 200])
   })
 
   test('without a runtime it says so', async () => {

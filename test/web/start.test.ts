@@ -44,6 +44,14 @@ async function start(env: Record<string, string> = {}) {
 const childrenOf = (pid: number): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
 
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 const answers = (url: string) =>
   fetch(url).then(
     ({ status }) => status,
@@ -81,6 +89,8 @@ test('a page does not outlive who started it', async () => {
   child.kill('SIGKILL')
   await expect.poll(() => answers(page), { timeout: 10_000 }).toBe(0)
   process.kill(server!, 'SIGTERM')
+  // It writes while it stops: its directory is removed only after that.
+  await expect.poll(() => isRunning(server!), { timeout: 20_000 }).toBe(false)
 })
 
 test('a port that is taken is one sentence, and nothing is started', async () => {

@@ -18,6 +18,10 @@ interface Snapshot {
   last: boolean
 }
 
+/** The order of the inbox. It does not depend on the state, so a row keeps its place when it is decided. */
+export const soonestFirst = (a: Approval, b: Approval): number =>
+  a.deadline.localeCompare(b.deadline) || a.id.localeCompare(b.id)
+
 const kept = 200 // of what was settled
 const lookEvery = 3_000
 
@@ -116,7 +120,7 @@ export class Inbox extends Store<InboxState> {
       if (one.state === 'pending') this.#open.set(one.id, one)
       else this.#settle(one)
     }
-    const open = [...this.#open.values()].sort((a, b) => a.deadline.localeCompare(b.deadline))
+    const open = [...this.#open.values()].sort(soonestFirst)
     this.set({ open, live: true })
   }
 

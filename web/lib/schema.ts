@@ -122,11 +122,25 @@ function readNumber(schema: FieldSchema, value: number): { value: number } | { p
   return { value }
 }
 
-/** A pattern that the browser cannot read asks for nothing here: the server will say. */
+/** Characters that a pattern is tried on here: two parts of variable length try each pair of them. */
+const maxTried = 300
+
+/**
+ * Whether a value fits a pattern. Agents and MCP servers write patterns, and the browser tries a pattern in many
+ * ways: one that could freeze the page, or that the browser cannot read, is left to the server.
+ */
 function fits(pattern: string, value: string): boolean {
+  if (value.length > maxTried || !isQuick(pattern)) return true
   try {
     return new RegExp(pattern, 'u').test(value)
   } catch {
     return true
   }
+}
+
+/** Anchored, without groups and alternatives, and with at most two parts of variable length. */
+function isQuick(pattern: string): boolean {
+  const plain = pattern.replace(/\\./gs, 'x').replace(/\[[^\]]*\]/g, 'x')
+  if (!plain.startsWith('^') || /[(|]/.test(plain)) return false
+  return (plain.match(/[*+?]|\{\d*,\d*\}/g) ?? []).length <= 2
 }

@@ -2,6 +2,8 @@
 export interface AgentInfo {
   name: string
   description: string
+  /** First messages that the agent offers. */
+  suggestions?: string[]
   capabilities?: { identity?: { name?: string } }
 }
 
@@ -52,6 +54,8 @@ export interface CallStanding {
   endedAt?: number
   /** It did something, or may have, that no other version of the chat undoes. */
   stays?: true
+  /** No approval was needed, because of a permission that was given earlier. */
+  grantId?: string
 }
 
 export type AskKind = 'approval' | 'in_doubt' | 'budget' | 'input' | 'client_tool'
@@ -88,8 +92,10 @@ export interface Decided extends AskBase {
   at: number | null
   reason?: string
   outcome?: Outcome
-  /** What it was carried out with, where that is not what was asked. */
+  /** The approver changed the arguments: `input` is what ran. */
+  edited?: true
   input?: unknown
+  originalInput?: unknown
   remember?: true | { minutes: number }
 }
 
@@ -133,6 +139,8 @@ export interface Approval {
   deadline: string
   decided_at: string | null
   decided_by: string | null
+  /** The approver changed the arguments: the title is of those that ran. */
+  edited?: boolean
   /** Of the reader's own chats only. */
   chat_id?: string
   interaction_id?: string
@@ -171,6 +179,9 @@ export interface WholeApproval extends Approval {
   input: unknown
   at_timeout: AtTimeout
   card: Card
+  /** With `edited`: the original ones. `input` and `card` are those that ran. */
+  original_input?: unknown
+  original_card?: Card
   decision?: { state: AskState; by?: string; at: string; reason?: string; outcome?: Outcome }
 }
 

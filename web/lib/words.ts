@@ -16,8 +16,9 @@ const sentences: Record<string, string> = {
   rate_limit: 'The model is asked too much at the moment. Try again in a minute.',
   authentication: 'The model refuses the server’s key. Whoever runs the server has to set it.',
   context_too_long: 'This chat has become too long for the model. Start a new one.',
-  agent_failed: 'The agent stopped with an error. You can try again.',
   agent_not_found: 'The server has no such agent any more.',
+  outcome_unknown:
+    'The server did not confirm this in time. It may still take effect: look before you send it again.',
   store_unavailable: 'The server cannot write at the moment. Nothing was lost; try again shortly.',
   stopping: 'The server is restarting. Try again in a moment.',
   guardrail_away: 'The message could not be checked against the rules. Try again.',

@@ -1,5 +1,5 @@
 import type { AgentContext, AgentEvent } from '../../core/agent.ts'
-import { RuntimeError } from '../../core/errors.ts'
+import { AgentError, RuntimeError } from '../../core/errors.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import { asked, noAccount } from './asked.ts'
 
@@ -20,7 +20,7 @@ export async function* byTool<T>(
   { tool, input, read }: ByTool<T>,
 ): AsyncGenerator<AgentEvent> {
   const { account_id, given, since } = asked(ctx)
-  if (account_id === undefined) throw new RuntimeError('agent_failed', noAccount)
+  if (account_id === undefined) throw new AgentError(noAccount)
   const isCall = (one: Message) => callsOf(one).some(({ name }) => name === tool)
   if (since.some((one) => one.role === 'assistant' && !isCall(one))) return // said by an earlier leg
   // What failed is not what is wanted: whoever tries the run again wants it called again.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Agent, AgentContext, AgentEvent } from '../../core/agent.ts'
-import { RuntimeError } from '../../core/errors.ts'
+import { AgentError, RuntimeError } from '../../core/errors.ts'
 import { type Message, textOf, userText } from '../../core/messages.ts'
 import { fenced, readFenced } from '../../lib/fenced.ts'
 import { asked, noAccount } from './asked.ts'
@@ -31,7 +31,7 @@ export const recommendationAuthor = (): Agent => ({
   description: 'Recommends what to do next for an account, with reasons',
   async *run(ctx): AsyncGenerator<AgentEvent> {
     const { account_id, given, since } = asked(ctx)
-    if (account_id === undefined) throw new RuntimeError('agent_failed', noAccount)
+    if (account_id === undefined) throw new AgentError(noAccount)
     if (since.some(({ meta }) => meta?.output !== undefined)) return // said by an earlier leg
     const { account_snapshot = null, historical_context = null } = given
     const about = { account_id, account_snapshot, historical_context }

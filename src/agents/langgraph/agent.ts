@@ -8,11 +8,12 @@ import { toolsIn } from './tools.ts'
  */
 export function langgraph(source: GraphSource, options: LangGraphOptions): Agent {
   const graph = compiled(source)
-  const { description, retry = {} } = options
+  const { description, suggestions, retry = {} } = options
   const settled = settle(graph, options)
   return {
     name: options.name,
     ...(description !== undefined && { description }),
+    ...(suggestions && { suggestions }),
     supportsRetry: retry !== false,
     ...(retry !== false && { retry: ruleOf(retry) }),
     tools: settled.tools,

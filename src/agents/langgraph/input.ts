@@ -14,13 +14,13 @@ export interface Head {
 }
 
 /** What a run begins with: what was said since the graph last heard, and what the client changed. */
-export function inputFor(graph: AnyGraph, options: Settled, ctx: AgentContext, head?: Head) {
+export async function inputFor(graph: AnyGraph, options: Settled, ctx: AgentContext, head?: Head) {
   const said = ctx.messages()
   const from = said.findIndex(({ id }) => id === head?.rec.after) + 1
   const seen = idsIn(head?.values.messages)
   const fresh = validHistory(said.slice(from).filter(({ id }) => !seen.has(id)))
   const input: Record<string, unknown> = { ...stateChanges(graph, options, ctx, head) }
-  if ('messages' in graph.channels) input.messages = fresh.map(toLangChain)
+  if ('messages' in graph.channels) input.messages = (await ctx.whole(fresh)).map(toLangChain)
   else if ('input' in graph.channels) input.input = fresh.map(textOf).join('\n\n')
   if ('copilotkit' in graph.channels) {
     const { clientTools = [], instructions = [] } = ctx.options

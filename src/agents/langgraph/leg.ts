@@ -87,7 +87,7 @@ export class GraphLeg implements Here {
       await this.#tell(this.#telling.state(shown(head.values, this.#options)))
     let next: Next = this.#begun
       ? ((await this.#answers(head)) ?? { input: null })
-      : { input: inputFor(this.#graph, this.#options, this.ctx, head), takes: true }
+      : { input: await inputFor(this.#graph, this.#options, this.ctx, head), takes: true }
     while (next && next !== 'over') {
       if (next.takes) this.#given = this.ctx.given()?.id
       await this.#stream(next.input)
@@ -124,6 +124,7 @@ export class GraphLeg implements Here {
       runName: name,
     } as const
     try {
+      await this.ctx.hold() // nodes may have effects of their own
       const chunks = await this.#graph.stream(input, config as never)
       for await (const chunk of chunks as AsyncIterable<[string[], string, unknown]>)
         await this.#tell(this.#telling.take(...chunk))

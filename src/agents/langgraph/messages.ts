@@ -6,6 +6,7 @@ import {
   SystemMessage,
   ToolMessage,
 } from '@langchain/core/messages'
+import { withArguments } from '../../core/history.ts'
 import { callsOf, type Message, type Part, textOf } from '../../core/messages.ts'
 import { insideOf } from '../../lib/base64.ts'
 
@@ -25,7 +26,8 @@ export function toLangChain(message: Message): BaseMessage {
   if (role === 'tool') {
     const { callId = '', name = '', failed } = message
     const status = failed ? 'error' : 'success'
-    return new ToolMessage({ id, content: text, tool_call_id: callId, name, status })
+    const content = textOf(withArguments(message))
+    return new ToolMessage({ id, content, tool_call_id: callId, name, status })
   }
   const aside = (message.meta?.langchain ?? {}) as Aside
   const tool_calls = callsOf(message).flatMap(({ callId, name, input }) => {

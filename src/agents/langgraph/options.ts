@@ -11,6 +11,8 @@ export type GraphSource = { stream: unknown; nodes: unknown } | { compile: unkno
 export interface LangGraphOptions {
   name: string
   description?: string
+  /** First messages that a page offers to users. */
+  suggestions?: readonly string[]
   /** What of the graph's state is shown and taken: a zod object, or a list of keys. Default: all but messages. */
   stateSchema?: { shape: object } | readonly string[]
   /** Steps of one run, after which it fails rather than go on forever. Default 10. */

@@ -1,9 +1,11 @@
-import { tool } from '@langchain/core/tools'
+import { AIMessage } from '@langchain/core/messages'
+import { StructuredTool, tool } from '@langchain/core/tools'
 import { MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
 import { createReactAgent, ToolNode } from '@langchain/langgraph/prebuilt'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agui } from '../../../test/support/agui.ts'
+import { gate } from '../../../test/support/gate.ts'
 import { calling, converse, sayingModel } from '../../../test/support/graphs.ts'
 import { serve } from '../../../test/support/serve.ts'
 import { langgraph } from './agent.ts'
@@ -41,6 +43,122 @@ function loop(model: ReturnType<typeof sayingModel>, tools: ToolNode | typeof to
 }
 
 describe('governed tools', () => {
+  test('a pattern in a JSON Schema of another server is checked in linear time', async () => {
+    const ran: string[] = []
+    const pattern = '^(a+)+$|^x?a' // matches at once for us, and after 2^30 steps, more than a minute, for a backtracking engine
+    const foreign = tool(
+      async (input) => {
+        ran.push((input as { to: string }).to)
+        return 'sent'
+      },
+      {
+        name: 'foreign',
+        description: 'Of an MCP adapter',
+        schema: { type: 'object', properties: { to: { type: 'string', pattern } } } as const,
+      },
+    )
+    const evil = `${'a'.repeat(30)}!`
+    const model = sayingModel((_messages, n) =>
+      n < 2 ? calling(`c${n}`, 'foreign', { to: n === 0 ? `${'b'.repeat(30)}` : evil }) : 'Done.',
+    )
+    const graph = loop(model, new ToolNode(governedTools([foreign], { access: 'read' })))
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    const { status } = await converse(server, 'c', 'go', () => ({ approved: true }))
+    expect(status).toBe('COMPLETED')
+    expect(ran).toEqual([evil])
+  })
+
+  test('a LangGraph tool gets the output of its schema once, and its card shows the raw input', async () => {
+    const ran: unknown[] = []
+    const keep = tool(async (input) => String(ran.push(input)), {
+      name: 'keep',
+      description: 'Keeps',
+      schema: z.object({
+        tags: z.array(z.string()).transform((list) => new Set(list)),
+        amount: z.string().transform((digits) => BigInt(digits)),
+        count: z.string().transform(Number),
+      }),
+    })
+    const sent = { tags: ['a', 'b'], amount: '12345678901234567890', count: '2' }
+    const model = sayingModel((_messages, n) => (n === 0 ? calling('c1', 'keep', sent) : 'Done.'))
+    const graph = loop(model, new ToolNode(governedTools([keep])))
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    const { frames } = await converse(server, 'c', 'go', () => ({ approved: true }))
+    const shown = frames.find(({ event }) => event === 'approval_required')!.data
+    expect(JSON.parse(shown.tool_input)).toEqual(sent)
+    const tags = new Set(['a', 'b'])
+    expect(ran).toEqual([{ tags, amount: 12345678901234567890n, count: 2 }])
+  })
+
+  test('a LangGraph tool of a class with private fields runs', async () => {
+    const ran: unknown[] = []
+    class Shout extends StructuredTool {
+      readonly #end = '!'
+      name = 'shout'
+      description = 'Shouts'
+      schema = z.object({ word: z.string() })
+      protected async _call({ word }: { word: string }) {
+        ran.push(word + this.#end)
+        return 'ok'
+      }
+    }
+    const model = sayingModel((_messages, n) =>
+      n === 0 ? calling('c1', 'shout', { word: 'hey' }) : 'Done.',
+    )
+    const graph = loop(model, new ToolNode(governedTools([new Shout()], { access: 'read' })))
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    await converse(server, 'c', 'go', () => ({ approved: true }))
+    expect(ran).toEqual(['hey!'])
+  })
+
+  test('a node that calls a governed tool with a value that JSON cannot represent gets an error', async () => {
+    const [governedSend] = governedTools([send], { access: 'read' })
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('node', async () => {
+        const failed = await governedSend!
+          .invoke({ to: new Set(['a']) } as never)
+          .catch((error: Error) => error.message)
+        return { messages: [new AIMessage(String(failed))] }
+      })
+      .addEdge(START, 'node')
+    const agent = langgraph(graph, { name: 'graph', tools: [governedSend!] })
+    const server = await serve({ agents: [agent] })
+    const frames = await (await server.start('c', 'go')).rest()
+    const { data } = frames.find(({ event }) => event === 'answer')!
+    expect(data.content).toContain('The input of send has a value that JSON cannot represent.')
+  })
+
+  test('a LangGraph tool that exceeds its timeout is in doubt, and the answer resumes the graph', async () => {
+    const bank = gate()
+    let runs = 0
+    const pay = tool(
+      async () => {
+        runs++
+        await bank.pass()
+        return 'Receipt 17'
+      },
+      { name: 'pay', description: 'Pays', schema: z.object({}) },
+    )
+    const model = sayingModel((messages, n) =>
+      n === 0 ? calling('c1', 'pay', {}) : `Done: ${messages.at(-1)!.text}`,
+    )
+    const graph = loop(model, new ToolNode(governedTools([pay], { timeout: 100 })))
+    const policy = [{ decision: 'allow' as const }]
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })], policy })
+    const stream = await server.start('c', 'pay')
+    const asked = (await stream.until('approval_required')).at(-1)!.data
+    expect(asked).toMatchObject({ kind: 'in_doubt', tool_name: 'pay' })
+    await server.recorded('c', 'run.waiting')
+    bank.open() // LangChain has given the call up: its result is not seen
+    const interaction = stream.response.headers.get('x-interaction-id')!
+    const { approval_id } = asked
+    const answer = { approval_id, outcome: 'happened', result: 'Receipt 17' }
+    await server.approve('c', interaction, answer)
+    const answers = (await stream.rest()).filter(({ event }) => event === 'answer')
+    expect(answers.at(-1)!.data.content).toBe('Done: Receipt 17')
+    expect(runs).toBe(1)
+  })
+
   test('in a tool node are asked about, made once, and the model hears the result', async () => {
     made.length = 0
     const model = sayingModel((messages, n) =>
@@ -59,6 +177,25 @@ describe('governed tools', () => {
       ({ kind, body }) => kind === 'message.added' && body.message.role === 'tool',
     )
     expect(results.length).toBe(1)
+  })
+
+  test('an edited call tells the model of a graph which arguments ran', async () => {
+    made.length = 0
+    const model = sayingModel((_messages, n) =>
+      n === 0 ? calling('c1', 'send', { to: 'ann' }) : 'Done.',
+    )
+    const graph = loop(model, new ToolNode(governedTools([send])))
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })] })
+    const edited_input = { to: 'bob' }
+    const decision = () => ({ approved: true, edited_input })
+    const { frames } = await converse(server, 'c', 'go', decision)
+    expect(made).toEqual(['bob eff_'])
+    expect(model.asked[1]!.at(-1)!.text).toBe(
+      'The approver changed the arguments of this call. It ran with these arguments: ' +
+        '{"to":"bob"}\n\nsent to bob',
+    )
+    const results = frames.filter(({ event }) => event === 'tool_result')
+    expect(results.map(({ data }) => data.tool_output)).toEqual(['sent to bob'])
   })
 
   test('that may run do so while others are asked about, and none is made twice', async () => {

@@ -4,8 +4,10 @@ import type { StructuredToolInterface } from '@langchain/core/tools'
 import { z } from 'zod'
 import type { CallPart, Message } from '../../core/messages.ts'
 import { asText, callsOf, textOf } from '../../core/messages.ts'
-import { defineTool, type InputSchema, issuesOf, isZod, type Tool } from '../../core/tool.ts'
+import { defineTool, type InputSchema, isZod, type Tool } from '../../core/tool.ts'
 import { sha256 } from '../../lib/canonical.ts'
+import { isJson } from '../../lib/json.ts'
+import { compileSchema } from '../../lib/json-schema.ts'
 import { findHere, type Here } from './here.ts'
 import type { AnyGraph } from './options.ts'
 
@@ -77,12 +79,15 @@ async function invoked(name: string, input: unknown, config: Config = {}) {
   const here = findHere(`The governed tool ${name}`)
   const asked = Object(input) as { type?: unknown; id?: string; args?: unknown }
   const isCall = asked.type === 'tool_call'
+  const args = (isCall ? asked.args : input) ?? {}
+  if (!isJson(args))
+    throw new Error(`The input of ${name} has a value that JSON cannot represent. Pass plain data.`)
   const callId = (isCall ? asked.id : undefined) ?? config.toolCall?.id
   const call: CallPart = {
     type: 'call',
     callId: callId ?? `call_${sha256(await here.place()).slice(0, 24)}`,
     name,
-    input: JSON.stringify((isCall ? asked.args : input) ?? {}),
+    input: JSON.stringify(args),
   }
   await known(call, here)
   const message = await here.through(async () => {
@@ -115,13 +120,14 @@ const resultOf = ({ callId }: CallPart, { ctx }: Here): Message | undefined =>
 
 function toolOf(tool: StructuredToolInterface, options: GovernedToolOptions): Tool {
   const { name, description } = tool
+  const callable = parsed(tool)
   return defineTool({
     ...options,
     name,
     description,
     schema: schemaOf(tool),
     async run(input, { signal, effectId }) {
-      const output: unknown = await tool.invoke(input as never, {
+      const output: unknown = await callable.invoke(input as never, {
         signal,
         configurable: { effectId },
       })
@@ -135,14 +141,22 @@ function toolOf(tool: StructuredToolInterface, options: GovernedToolOptions): To
   })
 }
 
+/**
+ * The same tool without its schema. We have parsed the input: LangChain would parse the result once more, which fails
+ * where the schema has transforms, and would run the patterns of a JSON Schema as backtracking RegExps.
+ */
+function parsed(tool: StructuredToolInterface): StructuredToolInterface {
+  const _call = (...args: unknown[]) => (tool as unknown as Callable)._call(...args)
+  return Object.create(tool, { schema: { value: z.any() }, _call: { value: _call } })
+}
+
+interface Callable {
+  _call(...args: unknown[]): unknown
+}
+
 function schemaOf({ name, schema }: StructuredToolInterface): InputSchema {
   if (isZod(schema)) return schema
   if ('_def' in schema)
     throw new Error(`The schema of the tool ${name} is not of zod 4. Make it with zod 4.`)
-  const reader = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0])
-  const issues = (value: unknown) => {
-    const read = reader.safeParse(value)
-    return read.success ? [] : issuesOf(read.error)
-  }
-  return { json: schema, issues }
+  return { json: schema, issues: compileSchema(schema, { unsupportedPatterns: 'skip' }) }
 }

@@ -1,5 +1,5 @@
-import { applyPatch, type Operation } from 'rfc6902'
 import type { AgentEvent } from '../../core/agent.ts'
+import { applyPatch, type Operation } from '../../lib/json-patch.ts'
 
 /** Milliseconds between two states that are written down, while nothing else is. */
 const every = 200
@@ -35,16 +35,11 @@ export class Changes {
   }
 }
 
-/** The value after a patch; as it was where the patch does not fit. */
+/** The value after a patch; the value itself if the patch does not fit or is too large. */
 export function patched(value: unknown, operations: readonly Operation[]): unknown {
-  const paths = operations.flatMap((one) => [one.path, ...('from' in one ? [one.from] : [])])
-  if (paths.some((path) => /(^|\/)(__proto__|constructor|prototype)(\/|$)/.test(path))) return value
-  const holder = { value: structuredClone(value) } // what the journal has is nobody's to change
-  const moved = operations.map((one) => ({
-    ...one,
-    path: `/value${one.path}`,
-    ...('from' in one && { from: `/value${one.from}` }),
-  }))
-  const problems = applyPatch(holder, moved as Operation[])
-  return problems.some((problem) => problem !== null) ? value : holder.value
+  try {
+    return applyPatch(value, operations)
+  } catch {
+    return value
+  }
 }

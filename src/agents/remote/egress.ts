@@ -31,7 +31,8 @@ export function egress(
   if (isIP(bare(base.hostname)) && !allowPrivate && isPrivate(bare(base.hostname)))
     throw new RuntimeError('remote_refused', notPublic)
 
-  const once = (url: URL, init: RequestInit) =>
+  /** `sentBefore`: another address of the remote has got the request already. */
+  const once = (url: URL, init: RequestInit, sentBefore: boolean) =>
     new Promise<IncomingMessage>((resolve, reject) => {
       const send = url.protocol === 'https:' ? encrypted : plain
       const { method = 'GET', signal } = init
@@ -41,13 +42,14 @@ export function egress(
       // Not by the request's own option: it throws where nobody listens once the answer has begun.
       const leave = () => sent.destroy()
       signal?.addEventListener('abort', leave, { once: true })
-      const stop = (code: 'remote_unavailable' | 'remote_timeout', told: string) =>
+      const stop = (code: 'remote_unavailable' | 'remote_cut' | 'remote_timeout', told: string) =>
         sent.destroy(new RuntimeError(code, told))
+      const unreached = sentBefore ? 'remote_cut' : 'remote_unavailable'
       let late = setTimeout(
-        () => stop('remote_unavailable', 'The remote agent could not be reached in time.'),
+        () => stop(unreached, 'The remote agent could not be reached in time.'),
         connect,
       )
-      let sending = false
+      let sending = sentBefore
       const connected = () => {
         sending = true
         clearTimeout(late)
@@ -74,7 +76,7 @@ export function egress(
     for (let redirects = 0; ; redirects++) {
       if (url.origin !== base.origin)
         throw new RuntimeError('remote_refused', `The remote agent may not send us elsewhere.`)
-      const message = await once(url, init)
+      const message = await once(url, init, redirects > 0)
       const { statusCode = 0, headers } = message
       if (![301, 302, 303, 307, 308].includes(statusCode) || !headers.location)
         return responseOf(message, silence)
@@ -160,19 +162,45 @@ const blocked = new BlockList()
 for (const range of [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16'],
   ...['172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16', '198.18.0.0/15', '224.0.0.0/3'],
+  ...['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'], // documentation
+  '192.88.99.0/24', // relays for 6to4
 ]) {
   const [address, bits] = range.split('/') as [string, string]
   blocked.addSubnet(address, Number(bits), 'ipv4')
 }
-for (const range of ['::/127', '64:ff9b::/96', 'fc00::/7', 'fe80::/10', 'ff00::/8']) {
+for (const range of [
+  '2001::/23', // protocols: Teredo, ORCHID, benchmarks
+  '2001:db8::/32', // documentation, and the next one too
+  '3fff::/20',
+  '2002::/16', // 6to4: an IPv4 address is inside, and it may be a private one
+]) {
   const [address, bits] = range.split('/') as [string, string]
   blocked.addSubnet(address, Number(bits), 'ipv6')
 }
 
+/**
+ * The only IPv6 addresses that are public. Loopback, link-local, site-local, unique-local, multicast, discard, and those with an
+ * IPv4 address inside (NAT64, IPv4-compatible) are not among them.
+ */
+const globalUnicast = new BlockList()
+globalUnicast.addSubnet('2000::', 3, 'ipv6')
+
+/** Whether an address is of a private network, or reserved: nothing that a public name should point to. */
 export function isPrivate(address: string): boolean {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped) return isPrivate(mapped)
-  return blocked.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  const plain = address.replace(/%.*$/, '') // the zone of a link-local address
+  if (isIP(plain) !== 6) return blocked.check(plain, 'ipv4')
+  const mapped = mappedIn(plain)
+  if (mapped !== undefined) return isPrivate(mapped)
+  return !globalUnicast.check(plain, 'ipv6') || blocked.check(plain, 'ipv6')
+}
+
+/** The IPv4 address in `::ffff:10.0.0.1`, however it is written. */
+function mappedIn(address: string): string | undefined {
+  const { hostname } = new URL(`http://[${address}]`)
+  const [, high, low] = /^\[::ffff:([\da-f]{1,4}):([\da-f]{1,4})\]$/.exec(hostname) ?? []
+  if (high === undefined || low === undefined) return undefined
+  const [a, b] = [Number.parseInt(high, 16), Number.parseInt(low, 16)]
+  return [a >> 8, a & 255, b >> 8, b & 255].join('.')
 }
 
 /** Names that can only mean a machine of ours: then private addresses are what was asked for. */

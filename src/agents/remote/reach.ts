@@ -12,7 +12,7 @@ export interface ReachOptions {
   forward?: { headers?: readonly string[]; properties?: readonly string[] }
   /** Milliseconds: to connect, without a byte, and for one leg in all. */
   timeouts?: Partial<Patience & { total: number }>
-  /** How often it is tried in all while it has not said anything. */
+  /** How often a request is sent in all while the work did not start. */
   attempts?: number
   /** The address is meant to be a private one, although its name does not say so. */
   private?: boolean
@@ -63,19 +63,28 @@ export function reach(url: string, options: ReachOptions): Reach {
 /** Milliseconds before the next try of what was not begun. */
 export const pause = (attempt: number): number => Math.min(500 * 2 ** (attempt - 1), 8_000)
 
-/** Whether nothing can have come of it: it was never sent, or was turned away at the door. */
-export const notBegun = (error: unknown): error is RuntimeError =>
-  error instanceof RuntimeError && error.code === 'remote_unavailable'
+/**
+ * Whether the request may be sent again: the work did not start, or doing it twice is the same as doing it
+ * once.
+ */
+export const mayRepeat = (error: unknown, idempotent: boolean): error is RuntimeError =>
+  error instanceof RuntimeError &&
+  (error.code === 'remote_unavailable' || (idempotent && error.code === 'remote_outcome_unknown'))
 
-const away = new Set([408, 425, 429, 502, 503, 504])
+/** Statuses of a server that did not start the work: too early, too many requests. */
+const notStarted = new Set([425, 429])
 
-/** What an answer other than 2xx means. Gives the response if it is one. */
+/** Whether a status leaves open what became of the work: a proxy gave up, or the server broke off. */
+const isUnknownOutcome = (status: number) => status === 408 || status > 501
+
+/** Returns a 2xx response. Throws what any other status means. */
 export async function accepted(response: Response): Promise<Response> {
   if (response.ok) return response
   const said = (await firstOf(response, 400)).replace(/\s+/g, ' ').trim()
   const told = `The remote agent answered with status ${response.status}${said && `: ${said}`}`
   const { status } = response
-  if (away.has(status)) throw new RuntimeError('remote_unavailable', told)
+  if (notStarted.has(status)) throw new RuntimeError('remote_unavailable', told)
+  if (isUnknownOutcome(status)) throw new RuntimeError('remote_outcome_unknown', told)
   throw new RuntimeError(status >= 500 ? 'remote_failed' : 'remote_refused', told)
 }
 

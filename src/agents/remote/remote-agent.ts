@@ -93,7 +93,8 @@ export function remoteAgent(options: RemoteAgentOptions, protocol: Protocol): Ag
         const known = end ?? (before && read(before.output))
         const place = before?.tip === false ? undefined : known?.place
         // What it asks about may be a call that it is about to make: that has no result yet.
-        const messages = answers.length > 0 ? [...ctx.messages()] : validHistory(ctx.messages())
+        const said = answers.length > 0 ? [...ctx.messages()] : validHistory(ctx.messages())
+        const messages = await ctx.whole(said)
         const request = {
           ...{ ctx, messages, tools, answers, place, fork: known?.place },
           fresh: since(messages, known?.upTo),

@@ -6,6 +6,8 @@ import type { ModelParameters } from '../../core/model.ts'
 export interface ToolLoopOptions {
   name: string
   description?: string
+  /** First messages that a page offers to users. */
+  suggestions?: readonly string[]
   /** The operator's own instructions; they come before a client's. */
   system?: string
   /** Model calls in one run, after which it fails rather than go on forever. */
@@ -18,11 +20,12 @@ export interface ToolLoopOptions {
  * call. It keeps nothing: where to go on is read from the messages, in every leg.
  */
 export function toolLoop(options: ToolLoopOptions): Agent {
-  const { name, maxSteps = 25, system } = options
+  const { name, maxSteps = 25, system, suggestions } = options
   const description = options.description ?? system?.slice(0, 200)
   return {
     name,
     ...(description !== undefined && { description }),
+    ...(suggestions && { suggestions }),
     // biome-ignore lint/correctness/useYield: all it does goes through ctx
     async *run(ctx: AgentContext): AsyncGenerator<AgentEvent> {
       for (;;) {

@@ -369,7 +369,13 @@ describe('an approval', () => {
     expect((await decide({ recommendation: { do: 'visit' } })).status).toBe(200)
     await server.recorded('c', 'run.completed')
     const expected = [{ recommendation_id: 'r1', do: 'visit' }, ideas[1]]
-    expect(await shared(server)).toMatchObject({ after: expected, ideas: expected })
+    const approval = { status: 'approved', edited: true, original: ideas[0] }
+    expect(await shared(server)).toMatchObject({ after: expected, ideas: expected, approval })
+    const edit = await server.request('GET', `/approvals/${askId}`)
+    expect(await edit.json()).toMatchObject({
+      ...{ edited: true, input: { recommendation: { do: 'visit' } } },
+      original_input: { recommendation: ideas[0] },
+    })
   })
 
   test.for([

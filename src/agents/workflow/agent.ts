@@ -9,7 +9,7 @@ import { isOwn } from './state.ts'
  * and people who approve. It keeps nothing but that state: a leg goes on where it says.
  */
 export function workflow(options: WorkflowOptions): Agent {
-  const { name, description } = options
+  const { name, description, suggestions } = options
   const steps = allSteps(options)
   const keys = steps.map(({ outputKey }) => outputKey)
   const twice = keys.find((key, i) => keys.indexOf(key) < i)
@@ -26,6 +26,7 @@ export function workflow(options: WorkflowOptions): Agent {
   return {
     name,
     ...(description !== undefined && { description }),
+    ...(suggestions && { suggestions }),
     orchestrates: true,
     parts: Object.fromEntries(steps.map(({ outputKey, agent }) => [outputKey, agent])),
     run: (ctx) => saying((say) => new Course(options, keys, ctx, say).run()),

@@ -184,8 +184,11 @@ export class Course {
     const { workflow, account_id = null, metrics } = state
     metrics.total_duration_ms = this.#ctx.clock.now() - metrics.started_at
     const text = words(() => this.#options.summary?.(state)) ?? summaryOf(state)
-    // The same in every leg that comes this far with the same failures behind it.
-    const id = `msg_${sha256(`${this.#ctx.runId}/end/${state.failed_agents.length}`).slice(0, 26)}`
+    // The same in every leg that comes this far with the same failures. A workflow that is a step of
+    // another one has a first message of its own, so that the two summaries have different ids.
+    const [first] = this.#ctx.messages()
+    const key = `${this.#ctx.runId}/${first?.id}/end/${state.failed_agents.length}`
+    const id = `msg_${sha256(key).slice(0, 26)}`
     const said = this.#ctx.messages().some((one) => one.id === id)
     const meta = { output: { ...final_output, metrics } }
     const message = {

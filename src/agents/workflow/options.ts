@@ -6,6 +6,8 @@ export interface WorkflowOptions {
   /** The agent's name. */
   name: string
   description?: string
+  /** First messages that a page offers to users. */
+  suggestions?: readonly string[]
   /** What the workflow is called in what it gives. Default: the agent's name. */
   workflow?: string
   /** Done one after another; what is in a group, side by side. */

@@ -1,3 +1,4 @@
+import { editOf } from '../../core/edited.ts'
 import type { AskRecord } from '../../core/state.ts'
 import type { AgentStatus } from '../../core/workflow-events.ts'
 
@@ -84,9 +85,13 @@ export interface ApprovalResult {
   created_at: string
   timeout_at: string
   responded_at: string | null
+  /** The approver changed what was put up for approval. */
+  edited?: true
+  original?: unknown
 }
 
-export function approvalOf({ ask, ...record }: AskRecord, subject: unknown): ApprovalResult {
+export function approvalOf(record: AskRecord, subject: unknown): ApprovalResult {
+  const { ask } = record
   const { state = 'pending', reason } = record.answer ?? {}
   const by = record.answeredBy?.id ?? null
   const { recommendation_id = null } = (subject ?? {}) as { recommendation_id?: string }
@@ -100,6 +105,7 @@ export function approvalOf({ ask, ...record }: AskRecord, subject: unknown): App
     created_at: time(record.raisedAt),
     timeout_at: time(ask.deadline),
     responded_at: record.answeredAt === null ? null : time(record.answeredAt),
+    ...(editOf(record) && { edited: true, original: subject }),
   }
 }
 

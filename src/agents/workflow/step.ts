@@ -1,6 +1,6 @@
 import type { AgentContext, TaskEnd } from '../../core/agent.ts'
 import type { Usage } from '../../core/entries.ts'
-import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
+import { AgentError, RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import { LegStop } from '../../core/leg.ts'
 import { textOf } from '../../core/messages.ts'
 import { defaultRetry, pauseAfter } from '../../core/retry.ts'
@@ -48,6 +48,7 @@ export async function work(
       return { output, usage: end.usage }
     } catch (thrown) {
       if (thrown instanceof LegStop || ctx.signal.aborted) throw thrown
+      if (thrown instanceof AgentError) throw thrown // only the user can change it
       const { code, message, retryable } = toRuntimeError(thrown, 'agent_failed')
       const again = retryable || code === 'agent_failed' || code === 'agent_timeout'
       now.failures++
@@ -83,7 +84,7 @@ async function inTime<T>(
   const over = new AbortController()
   const { timeout } = step
   if (timeout === undefined) return await run(late.signal)
-  const left = since + timeout - clock.now()
+  const left = Math.min(timeout, since + timeout - clock.now()) // the clock may have been set back
   const told = `${nameOf(step)} was not done after ${timeout / 1_000} s.`
   const error = new RuntimeError('agent_timeout', told)
   if (left <= 0) throw error // its time went by while no server was up: it is not begun again

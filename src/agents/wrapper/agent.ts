@@ -8,6 +8,8 @@ import type { ApprovalResponse, EventAgent, WrappedContext, WrappedEvent } from 
 export interface WrappedOptions {
   name: string
   description?: string
+  /** First messages that a page offers to users. */
+  suggestions?: readonly string[]
   /** Running it again after it failed is worth trying. */
   supportsRetry?: boolean
   /** Milliseconds that a person has to approve. Default five minutes. */
@@ -20,10 +22,11 @@ export interface WrappedOptions {
  * with the answers, and what it says a second time is not said twice.
  */
 export function wrapped(object: EventAgent, options: WrappedOptions): Agent {
-  const { name, description, supportsRetry } = options
+  const { name, description, suggestions, supportsRetry } = options
   return {
     name,
     ...(description !== undefined && { description }),
+    ...(suggestions && { suggestions }),
     ...(supportsRetry && { supportsRetry }),
     run: (ctx) => new Hearing(object, options, ctx).run(),
   }

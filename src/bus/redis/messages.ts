@@ -53,7 +53,10 @@ export function listOf(text: string): unknown[] {
   }
 }
 
-/** Pieces in a row of the same text share its names: `[kind, id, messageId, name, ...texts]`. */
+/**
+ * Pieces in a row of the same text share its names: `[kind, id, messageId, name, ...texts]`. Texts and reasoning have no
+ * `name`: its place has their `path`, which servers of older versions ignore.
+ */
 type Row = (string | null)[]
 type Packed =
   | ['p', Row[]]
@@ -89,16 +92,21 @@ function unpacked(change: Packed): Change {
   }
 }
 
+const fourth = (kind: Piece['kind']) => (kind === 'text' || kind === 'reasoning' ? 'path' : 'name')
+
 function rowsOf(pieces: readonly Piece[]): Row[] {
   const rows: Row[] = []
   let row: Row = []
   let last: Piece | undefined
   for (const piece of pieces) {
-    const { kind, id, messageId, name, text } = piece
+    const { kind, id, messageId, text } = piece
     const alike =
-      last?.id === id && last.kind === kind && last.messageId === messageId && last.name === name
+      last?.id === id &&
+      last.kind === kind &&
+      last.messageId === messageId &&
+      last[fourth(kind)] === piece[fourth(kind)]
     if (!alike) {
-      row = [kind, id, messageId ?? null, name ?? null]
+      row = [kind, id, messageId ?? null, piece[fourth(kind)] ?? null]
       rows.push(row)
     }
     row.push(text)
@@ -109,11 +117,13 @@ function rowsOf(pieces: readonly Piece[]): Row[] {
 
 function piecesOf(rows: readonly Row[]): Piece[] {
   const pieces: Piece[] = []
-  for (const [kind, id, messageId, name, ...texts] of rows) {
-    const names = { ...(messageId != null && { messageId }), ...(name != null && { name }) }
-    for (const text of texts) {
-      pieces.push({ kind: kind as Piece['kind'], id: id!, ...names, text: text! })
+  for (const [given, id, messageId, name, ...texts] of rows) {
+    const kind = given as Piece['kind']
+    const names = {
+      ...(messageId != null && { messageId }),
+      ...(name != null && { [fourth(kind)]: name }),
     }
+    for (const text of texts) pieces.push({ kind, id: id!, ...names, text: text! })
   }
   return pieces
 }

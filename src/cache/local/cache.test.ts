@@ -23,3 +23,17 @@ test('says how many were evicted, and keeps no more than its limit', async () =>
   ])
   await cache.close()
 })
+
+test('values are kept up to a number of characters, the one set longest ago goes first', async () => {
+  const cache = localCache({ log: { info() {} }, size: 1_000 })
+  for (let n = 0; n < 10; n++) await cache.set(`k${n}`, 'x'.repeat(298), 60_000)
+  const found = await Promise.all(Array.from({ length: 10 }, (_, n) => cache.get(`k${n}`)))
+  expect(found.map((value) => value !== undefined)).toEqual([
+    ...Array(7).fill(false),
+    ...Array(3).fill(true),
+  ])
+  await cache.set('k9', 'short', 60_000)
+  await cache.set('more', 'x'.repeat(298), 60_000)
+  expect(await cache.get('k7')).toBeDefined()
+  await cache.close()
+})

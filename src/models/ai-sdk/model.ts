@@ -4,6 +4,7 @@ import type {
   SharedV3ProviderOptions,
 } from '@ai-sdk/provider'
 import type { Model, ModelRequest } from '../../core/model.ts'
+import { lazily } from '../../lib/lazily.ts'
 import { providerError } from '../provider-errors.ts'
 import { safeName } from '../safe.ts'
 import type { Habits } from '../settle.ts'
@@ -13,6 +14,7 @@ import { promptOf, toolsOf } from './prompt.ts'
 export interface AiSdkOptions {
   name: string
   provider: string
+  account: string
   accepts: readonly string[]
   window: number
   meta?: Habits['meta']
@@ -25,11 +27,12 @@ export interface AiSdkOptions {
 
 /** A model of the AI SDK's provider layer: one `doStream` is one provider call. */
 export function aiSdkModel(options: AiSdkOptions): Model {
-  const { name, provider, accepts, window } = options
-  let loaded: Promise<LanguageModelV3> | undefined
+  const { name, provider, account, accepts, window } = options
+  const load = lazily(() => options.load())
   return {
     name,
     provider,
+    account,
     accepts,
     window,
     async *stream(request, signal, use) {
@@ -41,8 +44,7 @@ export function aiSdkModel(options: AiSdkOptions): Model {
       let begun = false
       try {
         const { apiKey } = use ?? {}
-        loaded ??= apiKey === undefined ? options.load() : undefined
-        const model = await (apiKey === undefined ? loaded! : options.load(apiKey))
+        const model = await (apiKey === undefined ? load() : options.load(apiKey))
         const { stream } = await model.doStream(callOf(request, options, own.signal))
         for await (const event of eventsOf(stream, request)) {
           begun = true

@@ -45,7 +45,10 @@ export const patterns = {
 /** A name without the quotes around it, or without the full stop after it. */
 export function nameIn(text = ''): string {
   const quoted = unquote(text)
-  return quoted === text ? text.replace(/[.,!?]+$/, '') : quoted
+  if (quoted !== text) return quoted
+  let end = text.length
+  while (end > 0 && '.,!?'.includes(text[end - 1]!)) end--
+  return text.slice(0, end)
 }
 
 export function unquote(text = ''): string {

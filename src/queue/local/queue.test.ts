@@ -10,6 +10,24 @@ queueContract('the local', async () => {
 })
 
 describe('the local queue', () => {
+  test('rings after the time that was meant, also if the wall clock is set back', async () => {
+    const clock = fakeClock()
+    let back = 0
+    const queue = localQueue({ ...clock, now: () => clock.now() - back })
+    const stop = new AbortController()
+    const looks: string[] = []
+    const served = queue.serve(async (threadId) => void looks.push(threadId), stop.signal)
+    queue.ringAt('a', clock.now() + 1_000)
+    await clock.advance(0)
+    back = 86_400_000
+    await clock.advance(999)
+    expect(looks).toEqual([])
+    await clock.advance(2)
+    expect(looks).toEqual(['a'])
+    stop.abort()
+    await served
+  })
+
   test('looks at a thread once for many rings, and again if it rings meanwhile', async () => {
     const clock = fakeClock()
     const queue = localQueue(clock)

@@ -7,23 +7,29 @@ const bound = 100_000
 /** Doorbells and timers within the process: the queue of a single server. */
 export function localQueue(clock: Clock): Queue {
   const rung = new Set<string>()
-  const times = new Map<string, number>()
+  /** When to ring by the wall clock, and by the monotonic clock in case the wall clock is set back. */
+  const times = new Map<string, { at: number; by: number }>()
   let wake: (() => void) | undefined
 
-  /** The next time is never after this; a scan finds it exactly. */
-  let soonest = Number.POSITIVE_INFINITY
+  /** The next time is never after these; a scan finds it exactly. */
+  let soonest = { at: Number.POSITIVE_INFINITY, by: Number.POSITIVE_INFINITY }
+  const sooner = (one: typeof soonest, other: typeof soonest) => ({
+    at: Math.min(one.at, other.at),
+    by: Math.min(one.by, other.by),
+  })
 
   /** Moves what is due to the doorbells; milliseconds until the next is. */
   function due(): number {
-    const now = clock.now()
-    if (soonest <= now) {
-      soonest = Number.POSITIVE_INFINITY
-      for (const [threadId, at] of times) {
-        if (at > now) soonest = Math.min(soonest, at)
+    const now = { at: clock.now(), by: clock.monotonic() }
+    const isDue = ({ at, by }: typeof soonest) => at <= now.at || by <= now.by
+    if (isDue(soonest)) {
+      soonest = { at: Number.POSITIVE_INFINITY, by: Number.POSITIVE_INFINITY }
+      for (const [threadId, time] of times) {
+        if (!isDue(time)) soonest = sooner(soonest, time)
         else if (times.delete(threadId)) rung.add(threadId)
       }
     }
-    return soonest - now
+    return Math.min(soonest.at - now.at, soonest.by - now.by)
   }
 
   return {
@@ -33,10 +39,12 @@ export function localQueue(clock: Clock): Queue {
     },
     ringAt(threadId, at) {
       const known = times.get(threadId)
-      if (known !== undefined && known <= at) return
+      const time = { at, by: clock.monotonic() + Math.max(0, at - clock.now()) }
+      if (known !== undefined && known.at <= at && known.by <= time.by) return
       if (times.size >= bound && known === undefined) return
-      times.set(threadId, at)
-      soonest = Math.min(soonest, at)
+      const next = known ? sooner(known, time) : time
+      times.set(threadId, next)
+      soonest = sooner(soonest, next)
       wake?.()
     },
     async serve(worker, signal) {

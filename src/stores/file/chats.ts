@@ -7,7 +7,8 @@ import { ResidueFiles } from './residues.ts'
 import { WordIndex } from './words.ts'
 import { unavailable } from './writer.ts'
 
-const capacity = 2_000
+/** Journals in memory, and the entries and facts that they have in all. */
+export const capacity = { journals: 2_000, items: 1_000_000 }
 
 /** The journals in use: a bounded number in memory, loaded when someone asks for them. */
 export class Chats {
@@ -42,6 +43,11 @@ export class Chats {
     const journal = new Journal(threadId, this.folderOf(threadId), this.#tools)
     this.#keep(journal)
     return journal
+  }
+
+  /** Journals in memory. */
+  get size(): number {
+    return this.#warm.size
   }
 
   peek(threadId: string): Journal | undefined {
@@ -103,11 +109,15 @@ export class Chats {
 
   #keep(journal: Journal) {
     this.#warm.set(journal.threadId, journal)
+    let items = 0
+    for (const one of this.#warm.values()) items += one.items
     let looked = 0
     for (const [threadId, old] of this.#warm) {
-      if (this.#warm.size <= capacity || looked++ > 100) break
+      const fits = this.#warm.size <= capacity.journals && items <= capacity.items
+      if (fits || looked++ > 100) break
       if (old === journal || old.pins > 0 || old.waiting || this.#isLeased(threadId)) continue
       this.#warm.delete(threadId)
+      items -= old.items
     }
   }
 }

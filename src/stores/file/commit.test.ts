@@ -306,3 +306,51 @@ test('keeps the log while journals or index cannot be written, and tidies up whe
   await expect.poll(async () => (await readdir(join(path, 'log'))).length).toBe(1)
   expect(await (await open(await corpse(path))).read('t')).toHaveLength(31)
 })
+
+test('a change that waits too long behind a slow write is refused, and is not written later', async () => {
+  let proceed: (() => void) | undefined
+  let slow = false
+  const fs: Partial<Disk> = {
+    async commit(...given) {
+      if (slow)
+        await new Promise<void>((resolve) => {
+          proceed = resolve
+        })
+      await nodeDisk.commit(...given)
+    },
+  }
+  const store = await open(await directory(), { fs })
+  await create(store, 't')
+  slow = true
+  const begun = entry('t')
+  const first = store.append('t', [begun], {})
+  await expect.poll(() => proceed).toBeDefined()
+  const waiting = store.append('t', [entry('t')], {}) // in line behind the first
+  await expect(waiting).rejects.toMatchObject({ code: 'store_unavailable' })
+  slow = false
+  proceed!()
+  await first
+  const last = entry('t')
+  await store.append('t', [last], {})
+  expect((await store.read('t', { after: 1 })).map(({ id }) => id)).toEqual([begun.id, last.id])
+})
+
+test('a write that failed and cannot be taken back has an unknown outcome', async () => {
+  let broken = false
+  const fs: Partial<Disk> = {
+    async commit(file, ...given) {
+      await nodeDisk.commit(file, ...given)
+      if (!broken) return
+      file.truncate = async () => {
+        throw new Error('EIO')
+      }
+      throw new Error('EIO')
+    },
+  }
+  const store = await open(await directory(), { fs })
+  await create(store, 't')
+  broken = true
+  const appended = store.append('t', [entry('t')], {})
+  await expect(appended).rejects.toMatchObject({ code: 'outcome_unknown' })
+  broken = false
+})

@@ -1,6 +1,8 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { jsonSteps } from '../../lib/json-steps.ts'
+import { privateDirectory, privateFile } from '../../lib/private.ts'
 import { isMissing, type Log } from './disk.ts'
 import { encodeName } from './names.ts'
 
@@ -77,14 +79,19 @@ export class Describer {
     const folder = this.#folderOf(threadId)
     if (folder === undefined) return
     const target = join(folder, relativePath(path))
-    const text = `${JSON.stringify(value, null, 2)}\n`
-    await writeFile(`${target}.tmp`, text).catch(async (error: unknown) => {
+    const write = () => writeFile(`${target}.tmp`, fileSteps(value), { mode: privateFile })
+    await write().catch(async (error: unknown) => {
       if (!isMissing(error)) throw error
-      await mkdir(dirname(target), { recursive: true }) // the first of its kind
-      await writeFile(`${target}.tmp`, text)
+      await mkdir(dirname(target), { recursive: true, mode: privateDirectory }) // the first of its kind
+      await write()
     })
     await rename(`${target}.tmp`, target)
   }
+}
+
+function* fileSteps(value: unknown) {
+  yield* jsonSteps(value, 2)
+  yield '\n'
 }
 
 function relativePath(path: string): string {

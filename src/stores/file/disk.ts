@@ -1,6 +1,7 @@
 import { constants, statSync } from 'node:fs'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { privateFile } from '../../lib/private.ts'
 
 /** The file operations that a failing or slow disk shows itself in; tests bring their own. */
 export interface Disk {
@@ -71,7 +72,7 @@ export async function replaceFile(
   beforeRename = () => {},
 ): Promise<number> {
   const temporary = `${path}.tmp`
-  const file = await open(temporary, 'w')
+  const file = await open(temporary, 'w', privateFile)
   let end = 0
   try {
     for (const part of parts) {

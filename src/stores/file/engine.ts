@@ -1,7 +1,9 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { RuntimeError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../lib/clock.ts'
 import { paced } from '../../lib/paced.ts'
+import { makePrivate, privateDirectory } from '../../lib/private.ts'
 import { Chats } from './chats.ts'
 import { type Describe, Describer } from './describe.ts'
 import type { Tools } from './disk.ts'
@@ -52,7 +54,10 @@ export async function openEngine(options: FileStoreOptions, lock: Lock) {
   const tools: Tools = { log, crash, disk: health.watch(disk) }
 
   const at = (name: string) => join(directory, name)
-  for (const name of ['log', 'chats', 'index']) await mkdir(at(name), { recursive: true })
+  for (const name of ['log', 'chats', 'index'])
+    await mkdir(at(name), { recursive: true, mode: privateDirectory })
+  // Older versions made them with the rights that the umask leaves.
+  for (const name of ['log', 'chats', 'index', 'erased', 'format.json']) await makePrivate(at(name))
   await syncDirectory(directory, tools.disk)
   await checkFormat(at('format.json'), tools)
 
@@ -85,8 +90,9 @@ export async function openEngine(options: FileStoreOptions, lock: Lock) {
       // Also before, after a pause: what will be refused is better not written.
       if (!health.look(lock.place, 100)) throw health.failed
       await commitLog.write(records)
-      // Who has taken the lock since may have read the log before this was in it: then it is not so.
-      if (!health.look(lock.place)) throw health.failed
+      // A process that took the lock since may have read the log before this was in it, or after.
+      if (!health.look(lock.place))
+        throw new RuntimeError('outcome_unknown', undefined, { cause: health.failed })
     },
     between: () => upkeep.between(),
   })

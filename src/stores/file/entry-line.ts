@@ -37,7 +37,7 @@ const keyLength = '"body":'.length
  */
 export function encodeEntry({ head, body }: Prepared, seq: number): Buffer {
   // A line break or half a character cannot stand in a line as it is: such a body is quoted.
-  const quoted = /[\n\p{Surrogate}]/u.test(body)
+  const quoted = body.includes('\n') || !body.isWellFormed()
   const text = quoted ? JSON.stringify(body) : body
   const place = `"size":${Buffer.byteLength(text)},"seq":${seq}`
   return seal(`${place},${head},"${quoted ? 'text' : 'body'}":${text}}`)

@@ -36,6 +36,13 @@ export class Inboxes {
     this.#put(ask, ask, traysOf(ask), left)
   }
 
+  /** Inboxes and trays. */
+  get size(): number {
+    let trays = 0
+    for (const inbox of this.#inboxes.values()) trays += 1 + inbox.trays.size
+    return trays
+  }
+
   page({ tenant, limit, cursor, ...query }: AskQuery): Page<AskRow> {
     const order = query.state === 'settled' ? latest : soonest
     const after = cursor === undefined ? undefined : decode(order.name, cursor)
@@ -88,10 +95,17 @@ export class Inboxes {
       inbox.trays.set(name, tray)
       put(tray, trays.has(name) ? ask : undefined)
     }
+    if (!ask) this.#forgetEmpty(tenant, inbox, [...left, ...trays])
     const alike = inbox.ids.get(askId) ?? new Map<string, AskRow>()
     this.#changes.add({ tenant, threadId, askId })
     if (ask) inbox.ids.set(askId, alike.set(threadId, ask))
     else if (alike.delete(threadId) && alike.size === 0) inbox.ids.delete(askId)
+  }
+
+  /** Removes the trays of these names, and the inbox, if no ask is in them any more. */
+  #forgetEmpty(tenant: string, inbox: Inbox, names: readonly string[]): void {
+    for (const name of names) if (inbox.trays.get(name)?.all.isEmpty) inbox.trays.delete(name)
+    if (inbox.whole.all.isEmpty) this.#inboxes.delete(tenant)
   }
 }
 

@@ -5,8 +5,6 @@ import { frame, unframe } from './lines.ts'
 import type { IndexRecord, Tables } from './tables.ts'
 
 const rowsPerLine = 1_000
-/** Up to here rewriting is cheap enough to do it at every erasure, so that no title stays behind. */
-const fewRows = 5_000
 
 /**
  * The tables on disk: lines of many rows each, of which a thread's last one counts. It is never ahead
@@ -33,19 +31,23 @@ export class IndexFile {
     const records = content && this.#parse(content)
     if (!records) return false
     for (const record of records.values()) tables.restore(record)
-    this.#mustRewrite = this.#end < content.length
+    // Older lines of a thread may be of one that was erased: nothing of it stays longer than one start.
+    this.#mustRewrite = this.#end < content.length || this.#written > tables.rows.size
     return true
   }
 
-  /** Writes the dirty rows, and returns when they are durable. `thorough`: leave no garbage. */
-  async save(tables: Tables, thorough: boolean): Promise<void> {
+  /**
+   * Writes the dirty rows, and returns when they are durable. After an erasure all rows are written anew: the
+   * title and the asks of an erased thread must not stay in the file.
+   */
+  async save(tables: Tables): Promise<void> {
     const ids = [...tables.dirty]
+    const { erased } = tables
     tables.dirty.clear()
-    const erased = ids.some((id) => !tables.rows.has(id))
+    tables.erased = false
     const garbage = this.#written + ids.length - tables.rows.size
-    const clean = erased && (thorough || tables.rows.size <= fewRows)
     try {
-      if (this.#mustRewrite || clean || garbage > tables.rows.size + 100)
+      if (this.#mustRewrite || erased || garbage > tables.rows.size + 100)
         await this.#rewrite(tables)
       else if (ids.length > 0) await this.#append(tables, ids)
     } catch (error) {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { Kept, Marks } from '../../core/store.ts'
+import { privateDirectory, privateFile } from '../../lib/private.ts'
 import { isMissing, syncDirectory, type Tools } from './disk.ts'
 import { decodeEntry, endsTransition } from './entry-line.ts'
 import { linesOf } from './lines.ts'
@@ -45,6 +46,11 @@ export class Journal {
 
   get lastSeq(): number {
     return this.#offsets.length + this.#held.length
+  }
+
+  /** Entries and facts that are held in memory, whatever they say. */
+  get items(): number {
+    return this.lastSeq + this.facts.size
   }
 
   /** The lines that the file does not have yet. */
@@ -108,12 +114,23 @@ export class Journal {
     if (marks) this.#mark(marks)
   }
 
-  async dump(after: number, limit: number): Promise<Kept[]> {
+  /** Ends after the line with which there are this many bytes. */
+  async dump(after: number, limit: number, most = Number.POSITIVE_INFINITY): Promise<Kept[]> {
     const from = Math.max(0, after)
-    const inFile = this.#offsets.slice(from, from + limit)
+    const begins = this.#offsets[from] ?? this.#end
+    const next = (at: number) => this.#offsets[at + 1] ?? this.#end
+    let to = from
+    while (to < this.#offsets.length && to < from + limit) if (next(to++) - begins >= most) break
+    const inFile = this.#offsets.slice(from, to)
     const stop = this.#offsets[from + inFile.length] ?? this.#end
     const skip = Math.max(0, from - this.#offsets.length)
-    const held = this.#held.slice(skip, skip + limit - inFile.length)
+    let size = stop - begins
+    const rest = size >= most ? [] : this.#held.slice(skip, skip + limit - inFile.length)
+    const full = rest.findIndex(({ line }) => {
+      size += line.length
+      return size >= most
+    })
+    const held = full < 0 ? rest : rest.slice(0, full + 1)
     const lines = inFile.length > 0 ? await this.#slices(inFile, stop) : []
     return [...lines, ...held.map(({ line }) => line)].map((line) => {
       const read = decodeEntry(line)
@@ -126,7 +143,7 @@ export class Journal {
    *  called in the moment in which it is no longer held. */
   async flush(grown: () => void): Promise<string[]> {
     const held = this.#held.slice()
-    if (this.#end === 0) await mkdir(this.folder, { recursive: true })
+    if (this.#end === 0) await mkdir(this.folder, { recursive: true, mode: privateDirectory })
     await this.#write(Buffer.concat(held.flatMap(({ line }) => [line, lineEnd])), this.#end)
     for (const { line } of held) {
       this.#offsets.push(this.#end)
@@ -158,7 +175,7 @@ export class Journal {
   }
 
   async #write(bytes: Buffer, position: number) {
-    const file = await open(this.#path, constants.O_RDWR | constants.O_CREAT)
+    const file = await open(this.#path, constants.O_RDWR | constants.O_CREAT, privateFile)
     try {
       if (this.#uncut) await file.truncate(position)
       this.#uncut = true // until the whole write has succeeded

@@ -37,7 +37,7 @@ export class Keeper {
   }
 
   /** Makes journals and index durable and drops the segments that are no longer needed. */
-  checkpoint(thorough = false): Promise<void> {
+  checkpoint(): Promise<void> {
     return this.#inTurn(async () => {
       const { tools, chats, tables, index, commitLog, chatsDirectory } = this.#options
       const segments = commitLog.old.slice()
@@ -45,7 +45,7 @@ export class Keeper {
       await forEachOf([...chats.unsynced], (journal) => this.#sync(journal))
       if (this.#foldersChanged) await syncDirectory(chatsDirectory, tools.disk)
       this.#foldersChanged = false
-      await index.save(tables, thorough)
+      await index.save(tables)
       tools.crash('segment.before-drop')
       await commitLog.drop(segments)
     })

@@ -10,6 +10,12 @@ interface Lease {
 const fencesPerEpoch = 2 ** 20
 
 /**
+ * Threads whose newest fence is remembered. A driver whose lease lapsed may finish as long as its fence is
+ * the newest; the store refuses a driver whose fence it has forgotten.
+ */
+export const mostFences = 10_000
+
+/**
  * Leases live in memory: they cannot outlive the process, and the directory's lock proves that an
  * earlier process is gone. Only the epoch is on disk; it makes every fence greater than all before.
  */
@@ -49,7 +55,9 @@ export class Leases {
     if (theirs && !force) return undefined
     const fence = this.#epoch * fencesPerEpoch + ++this.#given
     this.#leases.set(threadId, { holder, fence, until: this.#clock.monotonic() + ttl })
+    this.#newest.delete(threadId) // the last claimed is the last to go
     this.#newest.set(threadId, fence)
+    this.#shrink()
     return { fence }
   }
 
@@ -70,6 +78,21 @@ export class Leases {
   forget(threadId: string): void {
     this.#leases.delete(threadId)
     this.#newest.delete(threadId)
+  }
+
+  /** Threads whose newest fence is known. */
+  get size(): number {
+    return this.#newest.size
+  }
+
+  /** Forgets the fences that were claimed longest ago, except those of live leases. */
+  #shrink(): void {
+    if (this.#newest.size <= mostFences) return
+    const target = mostFences * 0.9
+    for (const threadId of this.#newest.keys()) {
+      if (this.#newest.size <= target) break
+      if (!this.live(threadId)) this.forget(threadId)
+    }
   }
 
   newest(threadId: string): number | undefined {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, rename, rm, stat, symlink } from 'node:fs/promises'
 import { connect, createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '../../lib/config-error.ts'
+import { privateFile } from '../../lib/private.ts'
 import { isInPlace, isMissing, type Place, placeOf } from './disk.ts'
 
 export interface Lock {
@@ -37,6 +38,7 @@ async function attemptLock(directory: string, short: string): Promise<Lock | und
   const server = await listen(join(short, own))
   let taken = false
   try {
+    await chmod(join(directory, own), privateFile)
     const names = await readdir(directory)
     const rivals = names.filter((other) => candidate.test(other) && other !== own)
     for (const rival of rivals) if (await answers(join(short, rival))) return undefined

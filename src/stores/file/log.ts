@@ -1,6 +1,8 @@
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { RuntimeError } from '../../core/errors.ts'
 import type { Residue } from '../../core/store.ts'
+import { privateFile } from '../../lib/private.ts'
 import { commits, type Place, placeOf, syncDirectory, type Tools } from './disk.ts'
 import { frame } from './lines.ts'
 
@@ -60,7 +62,7 @@ export class CommitLog {
     if (this.#file && this.#uncut) await this.#cut(this.#file)
     const number = this.#number + 1
     const path = segmentPath(this.#directory, number)
-    const file = await open(path, commits)
+    const file = await open(path, commits, privateFile)
     const header = lineOf(epochRecord(epoch), 0, 0, 1)
     let place: Place
     try {
@@ -96,7 +98,10 @@ export class CommitLog {
       await disk.commit(file, bytes, this.#end, path)
     } catch (error) {
       this.#uncut = true
-      await this.#cut(file).catch(() => {}) // tried again before the next write
+      // Tried again before the next write. A process that dies before would find it in the log.
+      await this.#cut(file).catch(() => {
+        throw new RuntimeError('outcome_unknown', undefined, { cause: error })
+      })
       throw error
     }
     crash('log.after-commit')

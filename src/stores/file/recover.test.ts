@@ -236,6 +236,27 @@ test('opens many chats without reading their journals', async () => {
   expect((await again.threads({ ...query, limit: 999 })).rows).toHaveLength(300)
 })
 
+test.each([['erased'], ['erased and made again']])(
+  'the title of a thread that was %s leaves the index file, however many threads there are',
+  async (how) => {
+    const path = await directory()
+    let store = await open(path, { syncEvery: 20 })
+    const others = Array.from({ length: 5_100 }, (_, i) => `other ${i}`)
+    for (let from = 0; from < others.length; from += 300)
+      await Promise.all(others.slice(from, from + 300).map((id) => create(store, id)))
+    await create(store, 't', { title: 'a secret title' })
+    await store.close()
+    const index = () => readFile(join(path, 'index/threads.ndjson'), 'utf8')
+    expect(await index()).toContain('secret')
+    store = await open(path, { syncEvery: 20 })
+    await store.erase('t', {})
+    if (how !== 'erased') await create(store, 't', { title: 'another' })
+    await expect.poll(index, { timeout: 20_000 }).not.toContain('secret')
+    await store.close()
+    expect(await index()).not.toContain('secret')
+  },
+)
+
 test('forgets an erased thread on disk too, and keeps the one that took its id', async () => {
   const path = await directory()
   const store = await open(path, { syncEvery: 300 })

@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
+import { privateDirectory } from '../../lib/private.ts'
 import type { Chats } from './chats.ts'
 import { forEachOf, replaceFile, syncDirectory, type Tools } from './disk.ts'
 import { decodeEntry } from './entry-line.ts'
@@ -122,7 +123,7 @@ async function setAside(threadId: string, thread: Replayed, { chats, tools }: Pa
   // Not later, when this file would go too.
   if (erased) await rm(folder, { recursive: true, force: true })
   chats.erased.delete(threadId)
-  await mkdir(folder, { recursive: true })
+  await mkdir(folder, { recursive: true, mode: privateDirectory })
   const content = [...damage, ...lines].flatMap((line) => [line, Buffer.from('\n')])
   await replaceFile(join(folder, setAsideName), content, tools.disk)
   await syncDirectory(join(folder, '..'), tools.disk)

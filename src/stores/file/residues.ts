@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Residue } from '../../core/store.ts'
+import { privateDirectory } from '../../lib/private.ts'
 import { isMissing, replaceFile, syncDirectory, type Tools } from './disk.ts'
 import { encodeName } from './names.ts'
 
@@ -28,7 +29,7 @@ export class ResidueFiles {
   async write(): Promise<void> {
     if (this.#waiting.size === 0) return
     const { disk } = this.#tools
-    await mkdir(this.#directory, { recursive: true })
+    await mkdir(this.#directory, { recursive: true, mode: privateDirectory })
     await syncDirectory(dirname(this.#directory), disk)
     for (const [id, text] of [...this.#waiting]) {
       const content = Buffer.from(JSON.stringify({ id, text }))

@@ -36,7 +36,18 @@ export class SortedRows<Row> {
   }
 
   set(id: string, row: Row | undefined): void {
-    if (row !== undefined || this.#keys.has(id) || this.#changed.has(id)) this.#changed.set(id, row)
+    if (row !== undefined || this.#keys.has(id)) this.#changed.set(id, row)
+    else this.#changed.delete(id)
+  }
+
+  /** Rows in the list, and changes that are not in their places yet. */
+  get size(): number {
+    return this.#rows.length + this.#changed.size
+  }
+
+  get isEmpty(): boolean {
+    this.#settle()
+    return this.#rows.length === 0
   }
 
   page(limit: number, cursor: string | undefined, wanted: (row: Row) => boolean): Page<Row> {

@@ -2,6 +2,8 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
 import type { Archive, Guard, Range, Store } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { interleave } from '../../lib/interleave.ts'
+import { privateDirectory } from '../../lib/private.ts'
 import type { Describe } from './describe.ts'
 import { type Engine, type FileStoreOptions, openEngine } from './engine.ts'
 import { prepare } from './entry-line.ts'
@@ -25,7 +27,7 @@ export interface FileStoreExtras {
 
 /** Everything in one directory, no server needed. One process at a time has it. */
 export async function fileStore(options: FileStoreOptions): Promise<FileStore> {
-  await mkdir(options.directory, { recursive: true })
+  await mkdir(options.directory, { recursive: true, mode: privateDirectory })
   const directory = await realpath(options.directory)
   const lock = await lockDirectory(directory)
   try {
@@ -147,11 +149,12 @@ const copyOf = ({ expect, ...rest }: Guard): Guard => ({
   ...(expect && { expect: expect.map((one) => ({ ...one })) }),
 })
 
-function readJournal(engine: Engine, threadId: string, { after = 0, limit = 1000 }: Range = {}) {
+function readJournal(engine: Engine, threadId: string, range: Range = {}) {
+  const { after = 0, limit = 1000, bytes = Number.POSITIVE_INFINITY } = range
   const { chats } = engine
   return withJournal(engine, threadId, async (journal) => {
     try {
-      return journal ? await journal.dump(after, limit) : []
+      return journal ? await journal.dump(after, limit, bytes) : []
     } catch (error) {
       if (chats.peek(threadId) !== journal) return [] // erased meanwhile
       if (!isRuntimeError(error)) throw unavailable(error)
@@ -187,20 +190,21 @@ function nextEpoch({ leases, writer }: Engine, beyond = 0): Promise<void> {
 }
 
 function workOf({ tables, leases, chats }: Engine, now: number, limit: number) {
-  const found = new Set<string>()
+  const legs = new Set<string>()
+  const due = new Set<string>()
   let nextAt = Number.POSITIVE_INFINITY
   for (const threadId of tables.legs) {
     const remaining = leases.remaining(threadId)
     if (remaining > 0) nextAt = Math.min(nextAt, now + remaining)
-    else found.add(threadId)
+    else legs.add(threadId)
   }
   for (const [threadId, timers] of tables.timers)
     for (const at of timers.values()) {
-      if (at <= now) found.add(threadId)
+      if (at <= now) due.add(threadId)
       else nextAt = Math.min(nextAt, at)
     }
-  for (const threadId of chats.damaged.keys()) found.delete(threadId) // nobody can
-  const threadIds = [...found].slice(0, limit)
+  for (const threadId of chats.damaged.keys()) for (const ids of [legs, due]) ids.delete(threadId) // nobody can
+  const threadIds = interleave(limit, due, legs)
   return Number.isFinite(nextAt) ? { threadIds, nextAt } : { threadIds }
 }
 

@@ -32,6 +32,8 @@ export class Tables {
   readonly legs = new Set<string>()
   /** What the index on disk does not have yet. */
   readonly dirty = new Set<string>()
+  /** A thread was removed since the index on disk was last written, also one whose id was taken again. */
+  erased = false
   readonly #asks = new Map<string, Map<string, AskRow>>()
   readonly #owners = new Map<string, Map<string, Owner>>()
   readonly #inboxes = new Inboxes()
@@ -48,6 +50,7 @@ export class Tables {
 
   remove(threadId: string): void {
     this.dirty.add(threadId)
+    this.erased = true
     const row = this.rows.get(threadId)
     if (row) this.#unlist(row)
     for (const ask of this.#asks.get(threadId)?.values() ?? []) this.#inboxes.set(ask, undefined)
@@ -94,6 +97,13 @@ export class Tables {
     )
   }
 
+  /** Tenants, owners and trays that have a list. */
+  get lists(): number {
+    let owners = this.#owners.size
+    for (const some of this.#owners.values()) owners += some.size
+    return owners + this.#inboxes.size
+  }
+
   asks(query: AskQuery): Page<AskRow> {
     return this.#inboxes.page(query)
   }
@@ -125,6 +135,9 @@ export class Tables {
     const entry = this.#owners.get(tenant)?.get(owner)
     if (entry?.names.get(clientId) === threadId) entry.names.delete(clientId)
     entry?.rows.set(threadId, undefined)
+    if (entry?.names.size !== 0) return
+    this.#owners.get(tenant)?.delete(owner)
+    if (this.#owners.get(tenant)?.size === 0) this.#owners.delete(tenant)
   }
 
   #setAsk(threadId: string, columns: NonNullable<Marks['ask']>): void {

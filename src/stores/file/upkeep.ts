@@ -71,7 +71,7 @@ export class Upkeep {
     if (failed() || !look()) return
     await this.#try(async () => {
       if (commitLog.used) await this.#rotate()
-      await keeper.checkpoint(true)
+      await keeper.checkpoint()
     })
   }
 

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { saidIn } from '../../core/said.ts'
+import { privateFile } from '../../lib/private.ts'
 import { keysOf } from '../../lib/words.ts'
 import type { Tools } from './disk.ts'
 import { decodeEntry } from './entry-line.ts'
@@ -100,7 +101,9 @@ export class WordIndex {
     const bytes = Buffer.from(keys.buffer, keys.byteOffset, keys.byteLength)
     try {
       const saved = { size, newest, keys: bytes.toString('base64') }
-      writeFileSync(join(folder, wordsName), frame(JSON.stringify(saved)))
+      writeFileSync(join(folder, wordsName), frame(JSON.stringify(saved)), {
+        mode: privateFile,
+      })
     } catch (error) {
       this.#tools.log.warn({ err: error, folder }, 'could not write down the words of a chat')
     }

@@ -1,8 +1,12 @@
-import { RuntimeError } from '../../core/errors.ts'
+import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
+import { systemClock } from '../../lib/clock.ts'
 import type { Stage, Step } from './stage.ts'
 
 interface Waiting {
   threadId: string | undefined
+  bytes: number
+  /** By the monotonic clock: what has not begun by then is refused. */
+  until: number
   take(stage: Stage): Step<unknown>
   resolve(value: unknown): void
   reject(error: unknown): void
@@ -18,6 +22,10 @@ interface WriterOptions {
 
 const mostWaiting = 10_000
 const mostBytes = 64 << 20
+/** Milliseconds that a change waits for its turn: less than core waits for a write. */
+const patience = 4_000
+/** Milliseconds between two looks at what waits. */
+const expiryEvery = 250
 
 /**
  * Group commit. Whoever comes while a batch is being synced waits for the next one, and one write
@@ -30,6 +38,7 @@ export class Writer {
   /** How much of a thread is in line or being written. */
   readonly #unsettled = new Map<string, number>()
   #running: Promise<void> | undefined
+  #expiry: NodeJS.Timeout | undefined
   #stopped: RuntimeError | undefined
 
   constructor(options: WriterOptions) {
@@ -45,8 +54,10 @@ export class Writer {
       return Promise.reject(new RuntimeError('overloaded', undefined, { retryAfter: 1 }))
     return new Promise<T>((resolve, reject) => {
       const told = { resolve: resolve as (value: unknown) => void, reject }
-      this.#queue.push({ threadId, take, ...told })
+      const until = systemClock.monotonic() + patience
+      this.#queue.push({ threadId, bytes, until, take, ...told })
       this.#bytes += bytes
+      this.#expiry ??= setInterval(() => this.#expire(), expiryEvery).unref()
       if (threadId !== undefined)
         this.#unsettled.set(threadId, (this.#unsettled.get(threadId) ?? 0) + 1)
       this.#running ??= this.#run()
@@ -90,10 +101,24 @@ export class Writer {
       } catch (error) {
         // A mistake of ours. Memory and disk may now differ, and a restart makes them agree again.
         this.stop(unavailable(error))
-        for (const { reject } of batch) reject(this.#stopped)
+        const unknown = new RuntimeError('outcome_unknown', undefined, { cause: error })
+        for (const { reject } of batch) reject(unknown)
       }
     }
+    clearInterval(this.#expiry)
+    this.#expiry = undefined
     this.#running = undefined
+  }
+
+  /** Refuses changes that waited too long behind a slow write: nothing of them is written later. */
+  #expire(): void {
+    const now = systemClock.monotonic()
+    const late = this.#queue.filter(({ until }) => until <= now)
+    if (late.length === 0) return
+    this.#queue = this.#queue.filter(({ until }) => until > now)
+    for (const { bytes } of late) this.#bytes -= bytes
+    this.#settle(late)
+    for (const { reject } of late) reject(unavailable(new Error('The disk is too slow')))
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
@@ -110,7 +135,8 @@ export class Writer {
       if (records.length > 0) await this.#options.write(records)
     } catch (cause) {
       // Also those that were refused: they were refused because of what has now not happened.
-      const error = this.#stopped ?? unavailable(cause)
+      const refused = this.#stopped ?? unavailable(cause)
+      const error = isRuntimeError(cause, 'outcome_unknown') ? cause : refused
       this.#settle(batch)
       for (const { reject } of batch) reject(error)
       return

@@ -7,12 +7,14 @@ import type {
   Guard,
   Marks,
   NewEntry,
+  Range,
   Residues,
   Store,
   ThreadRow,
 } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { newId } from '../../lib/ids.ts'
+import { interleave } from '../../lib/interleave.ts'
 import { pageOf } from './page.ts'
 
 interface Thread {
@@ -31,6 +33,9 @@ interface Lease {
   until: number
 }
 
+/** Changes of asks that are remembered; readers that are further behind read the inbox anew. */
+const mostChanges = 10_000
+
 /** The readable specification of a store: everything is a Map, and every answer is a copy. */
 export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
   const threads = new Map<string, Thread>()
@@ -40,7 +45,9 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
   const fences = new Map<string, number>()
   let lastFence = 0
   const life = newId('life')
+  /** The asks that changed last, and how many are forgotten. */
   const changedAsks: { threadId: string; askId: string }[] = []
+  let forgotten = 0
   let closed = false
 
   const nameOf = (row: ThreadRow) => JSON.stringify([row.tenant, row.owner, row.clientId])
@@ -74,6 +81,8 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
     // The columns of an ask that was never raised have no row to go to.
     if (ask && (thread.asks.has(ask.askId) || ask.raisedAt !== undefined)) {
       changedAsks.push({ threadId, askId: ask.askId })
+      if (changedAsks.length >= mostChanges * 2)
+        forgotten += changedAsks.splice(0, mostChanges).length
       thread.asks.set(ask.askId, {
         ...(thread.asks.get(ask.askId) ?? {
           agent: thread.row.agent, // older marks do not say these
@@ -114,16 +123,14 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
       return structuredClone(placed)
     },
 
-    async read(threadId, { after = 0, limit = 1000 } = {}) {
-      const entries = threads.get(threadId)?.entries ?? []
-      const from = Math.max(0, after)
-      return structuredClone(entries.slice(from, from + Math.max(0, limit)))
+    async read(threadId, range) {
+      const { found } = pageIn(threads.get(threadId)?.entries ?? [], range)
+      return structuredClone(found)
     },
 
-    async kept(threadId, { after = 0, limit = 1000 } = {}) {
+    async kept(threadId, range) {
       const { entries = [], marks = [] } = threads.get(threadId) ?? {}
-      const from = Math.max(0, after)
-      const found = entries.slice(from, from + Math.max(0, limit))
+      const { found, from } = pageIn(entries, range)
       return structuredClone(
         found.map((entry, n) => ({ entry, ...(marks[from + n] && { marks: marks[from + n] }) })),
       )
@@ -162,12 +169,13 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
     },
 
     async askChanges({ tenant, decider, after, limit }) {
-      const next = `${life}.${changedAsks.length}`
+      const next = `${life}.${forgotten + changedAsks.length}`
       if (after === undefined) return { rows: [], next }
-      const [made, from] = after.split('.')
-      if (made !== life || !(Number(from) <= changedAsks.length)) return { next }
+      const [made, number] = after.split('.')
+      const from = Number(number) - forgotten
+      if (made !== life || !(from >= 0 && from <= changedAsks.length)) return { next }
       const rows = new Set<AskRow>()
-      for (const { threadId, askId } of changedAsks.slice(Number(from))) {
+      for (const { threadId, askId } of changedAsks.slice(from)) {
         const ask = threads.get(threadId)?.asks.get(askId)
         if (ask?.tenant === tenant && liesIn(ask, traysFor(decider))) rows.add(ask)
       }
@@ -210,15 +218,16 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
 
     async work(limit) {
       const now = clock.now()
-      const found = new Set<string>()
+      const legs: string[] = []
+      const due = new Set<string>()
       const later: number[] = []
       for (const [threadId, { row, timers }] of threads) {
         const lease = live(threadId) ? leases.get(threadId) : undefined
-        if (row.leg !== null && !lease) found.add(threadId)
+        if (row.leg !== null && !lease) legs.push(threadId)
         if (row.leg !== null && lease) later.push(now + Math.ceil(lease.until - clock.monotonic()))
-        for (const at of timers.values()) at <= now ? found.add(threadId) : later.push(at)
+        for (const at of timers.values()) at <= now ? due.add(threadId) : later.push(at)
       }
-      const threadIds = [...found].slice(0, limit)
+      const threadIds = interleave(limit, due, legs)
       return later.length > 0 ? { threadIds, nextAt: Math.min(...later) } : { threadIds }
     },
 
@@ -245,6 +254,18 @@ export function memoryStore({ clock }: { clock: Clock }): Store & Residues {
       closed = true
     },
   }
+}
+
+/** Entries of a range, and the place of the first. */
+function pageIn(entries: readonly Entry[], { after = 0, limit = 1000, bytes }: Range = {}) {
+  const from = Math.max(0, after)
+  const found = entries.slice(from, from + Math.max(0, limit))
+  let size = 0
+  const full = found.findIndex(({ body }) => {
+    size += Buffer.byteLength(body)
+    return bytes !== undefined && size >= bytes
+  })
+  return { from, found: full < 0 ? found : found.slice(0, full + 1) }
 }
 
 const columns = [

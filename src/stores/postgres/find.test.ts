@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { say, saying } from '../../../test/contracts/find.contract.ts'
-import { create } from '../../../test/contracts/store.contract.ts'
+import { askOf, create } from '../../../test/contracts/store.contract.ts'
 import { postgresWorkshop } from '../../../test/support/postgres-workshop.ts'
 import type { Store } from '../../core/store.ts'
 import { catchUp, sweep } from './catch-up.ts'
@@ -130,4 +130,30 @@ test('words that are in many texts, and one after the other in few, are found pa
   page = await store.find({ ...ann, words: ['blue moon'], limit: 5, cursor: page.next! })
   expect(page).toMatchObject({ rows: [{ excerpt: 'blue moon' }] })
   expect(page.next).toBeUndefined()
+})
+
+test('no table keeps the title, an ask or a word of an erased thread', async () => {
+  const store = await open()
+  const { client } = await outside()
+  await create(store, 't', { title: 'secret title' }, { ask: askOf('a', 't', { title: 'secret' }) })
+  await say(store, 't', 'a secret word')
+  expect(await find(store, 'secret')).toEqual(['a secret word'])
+  const tables = async (text: string) => {
+    const { rows } = await client.query(
+      'SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1',
+      [schema()],
+    )
+    const found: string[] = []
+    for (const { name } of rows) {
+      const { rowCount } = await client.query(
+        `SELECT 1 FROM "${schema()}"."${name}" AS one WHERE one::text LIKE $1 LIMIT 1`,
+        [`%${text}%`],
+      )
+      if (rowCount) found.push(name)
+    }
+    return found
+  }
+  expect((await tables('secret')).length).toBeGreaterThan(1)
+  await store.erase('t', {})
+  expect(await tables('secret')).toEqual([])
 })

@@ -280,3 +280,15 @@ test('closes while Postgres is away, and refuses what comes after', async () => 
     await server().start()
   }
 })
+
+test('an append whose outcome was not found out before the store closed is unknown', async () => {
+  const { proxy, direct, store } = await cuttable()
+  const struck = proxy.arm({ cut: 'answer', when: '.append(' })
+  const appended = append(store)
+  const outcome = appended.catch((error: unknown) => error)
+  await struck
+  await proxy.close()
+  await store.close()
+  expect(await outcome).toMatchObject({ code: 'outcome_unknown', retryable: false })
+  expect(await ids(direct)).toHaveLength(3)
+})

@@ -39,6 +39,7 @@ const askFields: readonly Column<AskRow>[] = [
   ['deadline', 'deadline', 'raw'],
   ['settledAt', 'settled_at', 'raw'],
   ['decidedBy', 'decided_by', 'key'],
+  ['edited', 'edited', 'raw'],
 ]
 
 const list = (fields: readonly Column<never>[], of = '') =>
@@ -51,7 +52,10 @@ export const askList = list(askFields, 'a.')
 export const threadColumns = (row: Partial<ThreadRow>) => columnsOf(threadFields, row)
 export const askColumns = (row: Partial<AskRow>) => columnsOf(askFields, row)
 export const threadOf = (found: Found): ThreadRow => rowOf(threadFields, found)
-export const askOf = (found: Found): AskRow => rowOf(askFields, found)
+export function askOf(found: Found): AskRow {
+  const { edited, ...row } = rowOf(askFields, found)
+  return edited ? { ...row, edited } : row
+}
 
 export type Found = Record<string, unknown> & { names: Record<string, string> | null }
 

@@ -26,6 +26,12 @@ const prepared = (text: string): Statement => ({
   name: `handrail_${sha256(text).slice(0, 16)}`,
 })
 
+const some = (entries: string, columns: string) => `SELECT ${columns} FROM (
+    SELECT e.*, sum(octet_length(body)) OVER (ORDER BY seq) - octet_length(body) AS before FROM (
+      SELECT ${columns} FROM ${entries} WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3
+    ) e
+  ) page WHERE before < $4 ORDER BY seq`
+
 /** All that is said to Postgres. The schema is the only name in it; all values are parameters. */
 export function statements(schema: string) {
   const s = pg.escapeIdentifier(schema)
@@ -59,6 +65,9 @@ export function statements(schema: string) {
       text: `SELECT seq, envelope, marks, body FROM ${s}.entries
         WHERE thread_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`,
     },
+    /** The same, ended by the entry with which there are $4 bytes of bodies. Those behind it are not read. */
+    readSome: prepared(some(`${s}.entries`, 'seq, envelope, body')),
+    keptSome: { text: some(`${s}.entries`, 'seq, envelope, marks, body') },
     everyThread: {
       text: `SELECT ${threadList} FROM ${s}.threads
         WHERE $1::text IS NULL OR thread_id > $1 ORDER BY thread_id LIMIT 1000`,
@@ -109,17 +118,17 @@ export function statements(schema: string) {
     release: prepared(`UPDATE ${s}.leases SET holder = NULL, until = NULL
       WHERE thread_id = $1 AND fence = $2`),
     /**
-     * Legs without a live lease, the longest untouched first, then timers that are due. Leases are
+     * Legs without a live lease, the longest untouched first, and timers that are due. Leases are
      * looked up one by one: there are few legs, and a lease for every thread that ever had one.
      */
     work: {
       text: `WITH clock AS (SELECT coalesce($2, ${s}.now_ms()) AS now)
-        SELECT thread_id, names FROM (
-          (SELECT t.thread_id, t.names FROM ${s}.threads t
+        SELECT thread_id, names, due FROM (
+          (SELECT t.thread_id, t.names, false AS due FROM ${s}.threads t
             WHERE t.leg IS NOT NULL AND coalesce(${until}, 0) <= (SELECT now FROM clock)
             ORDER BY t.updated_at LIMIT $1)
           UNION ALL
-          (SELECT t.thread_id, t.names
+          (SELECT t.thread_id, t.names, true AS due
             FROM ${s}.timers d JOIN ${s}.threads t USING (thread_id)
             WHERE d.at <= (SELECT now FROM clock)
             ORDER BY d.at LIMIT $1)

@@ -2,6 +2,7 @@ import type { Entry } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { Archive, Store } from '../../core/store.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { interleave } from '../../lib/interleave.ts'
 import { archive } from './archive.ts'
 import { keepSweeping } from './catch-up.ts'
 import { Database, type DatabaseOptions, statementLimit } from './database.ts'
@@ -72,17 +73,19 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
       })
     },
 
-    async read(threadId, { after = 0, limit = 1000 } = {}) {
-      const range = [Math.max(0, after), Math.max(0, limit)]
-      const found = await query<StoredEntry>(sql.read, [keyOf(threadId), ...range])
+    async read(threadId, { after = 0, limit = 1000, bytes } = {}) {
+      const range = [Math.max(0, after), Math.max(0, limit), ...(bytes ? [bytes] : [])]
+      const statement = bytes ? sql.readSome : sql.read
+      const found = await query<StoredEntry>(statement, [keyOf(threadId), ...range])
       return found.map(({ seq, envelope, body }): Entry => {
         return { ...envelope, seq, body: unpack(body) }
       })
     },
 
-    async kept(threadId, { after = 0, limit = 1000 } = {}) {
-      const range = [Math.max(0, after), Math.max(0, limit)]
-      return (await query<KeptRow>(sql.kept, [keyOf(threadId), ...range])).map(keptOf)
+    async kept(threadId, { after = 0, limit = 1000, bytes } = {}) {
+      const range = [Math.max(0, after), Math.max(0, limit), ...(bytes ? [bytes] : [])]
+      const statement = bytes ? sql.keptSome : sql.kept
+      return (await query<KeptRow>(statement, [keyOf(threadId), ...range])).map(keptOf)
     },
 
     async locate({ tenant, owner, clientId }) {
@@ -130,10 +133,12 @@ export async function postgresStore(options: PostgresStoreOptions): Promise<Stor
 
     async work(limit) {
       const [found, next] = await Promise.all([
-        query<Found>(sql.work, [Math.max(0, limit), now()]),
+        query<Found & { due: boolean }>(sql.work, [Math.max(0, limit), now()]),
         query<{ next_at: number | null }>(sql.nextAt, [now()]),
       ])
-      const threadIds = [...new Set(found.map(idOf))].slice(0, limit)
+      const timers = found.filter(({ due }) => due).map(idOf)
+      const legs = found.filter(({ due }) => !due).map(idOf)
+      const threadIds = interleave(limit, timers, legs)
       const nextAt = next[0]?.next_at ?? null
       return nextAt === null ? { threadIds } : { threadIds, nextAt }
     },

@@ -224,7 +224,7 @@ export class Writer {
         await systemClock.sleep(pause, this.#ended.signal).catch(() => {})
       }
     }
-    this.#refuse(batch, new RuntimeError('stopping'))
+    this.#refuse(batch, new RuntimeError('outcome_unknown'))
   }
 
   /** Of an erasure that may have happened: gone is gone, whoever did it. */

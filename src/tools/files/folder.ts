@@ -1,6 +1,7 @@
 import { constants, existsSync } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { privateDirectory } from '../../lib/private.ts'
 
 /** An open folder inside the workspace. Whatever happens to its name, `at` stays inside it.
  *  Who opens it closes its handle. */
@@ -20,7 +21,7 @@ const throughDescriptor = existsSync('/proc/self/fd')
 /** Walks down from the root one name at a time, never through a link. */
 export async function openFolder(root: string, names: readonly string[], create = false) {
   const top = resolve(root)
-  if (create) await mkdir(top, { recursive: true })
+  if (create) await mkdir(top, { recursive: true, mode: privateDirectory })
   // The root itself may be a link: that is the operator's choice, not the model's.
   let folder = folderOf(await open(top, O_RDONLY | O_DIRECTORY), top)
   for (const name of names) {
@@ -56,7 +57,7 @@ function folderOf(handle: FileHandle, path: string): Folder {
 
 async function make(above: Folder, path: string) {
   try {
-    await mkdir(path)
+    await mkdir(path, privateDirectory)
     await above.handle.sync() // a file is only safe if the way to it is
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

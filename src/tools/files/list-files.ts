@@ -2,10 +2,11 @@ import type { Dirent } from 'node:fs'
 import { lstat, opendir } from 'node:fs/promises'
 import { z } from 'zod'
 import { defineTool } from '../../core/tool.ts'
-import { type Folder, openFolder } from './folder.ts'
+import type { Folder } from './folder.ts'
 import { namesOf, pathSchema } from './path.ts'
 import { codeOf, told } from './problem.ts'
 import { isTemporary } from './temporary.ts'
+import { openWorkspace, type Place } from './workspace.ts'
 
 const mostShown = 1_000
 const mostRead = 10_000 // beyond it the order is the file system's, not the alphabet's
@@ -21,14 +22,14 @@ export function listFiles({ root }: { root: string }) {
     idempotent: true,
     target: ({ path }) => path ?? 'the workspace',
     describe: ({ path }) => `List the files in ${path ?? 'the workspace'}`,
-    run: ({ path = '.' }, { signal }) => told(path, () => list(root, path, signal)),
+    run: ({ path = '.' }, use) => told(path, () => list({ root, owner: use }, path, use.signal)),
   })
 }
 
-async function list(root: string, path: string, signal: AbortSignal): Promise<string> {
+async function list(place: Place, path: string, signal: AbortSignal): Promise<string> {
   const names = namesOf(path)
-  const folder = await openFolder(root, names).catch((error: unknown) => {
-    // The root is made by the first write; until then it is simply empty.
+  const folder = await openWorkspace(place, names).catch((error: unknown) => {
+    // The first write makes the workspace; until then it is empty.
     if (names.length === 0 && codeOf(error) === 'ENOENT') return undefined
     throw error
   })

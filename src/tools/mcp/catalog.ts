@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { JsonInput, Tool, ToolUse } from '../../core/tool.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { type Connection, connect } from './connection.ts'
@@ -72,7 +73,7 @@ export class Catalog {
         connection = await connect(server, heard, { signal })
         for (;;) {
           const changed = this.#next(connection.gone)
-          this.#take(await connection.list())
+          await this.#take(await connection.list())
           times = 0
           ready()
           await changed
@@ -103,11 +104,12 @@ export class Catalog {
     over.abort('over')
   }
 
-  #take(listed: readonly unknown[]): void {
+  async #take(listed: readonly unknown[]): Promise<void> {
     const { name: server, server: options, log, schema, call } = this.#options
     const known = new Map<string, { digest: string; tool: Tool }>()
     const wanted = listed.filter((one) => options.tools?.includes(nameOf(one)) ?? true)
     for (const listedTool of wanted.slice(0, mostTools)) {
+      await setImmediate() // compiling a schema takes up to 30 ms
       try {
         const one = readTool(listedTool)
         const digest = toolDigest(one)

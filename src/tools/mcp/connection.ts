@@ -135,7 +135,8 @@ export async function connect(
         return (await client.request(request, CallToolResultSchema, options)) as CallResult
       } catch (error) {
         if (signal.aborted) void probe()
-        throw signal.aborted ? signal.reason : explained(error, 'command' in server)
+        const inSession = transport.sessionId !== undefined
+        throw signal.aborted ? signal.reason : explained(error, 'command' in server, inSession)
       } finally {
         calls.delete(use)
       }
@@ -153,18 +154,23 @@ interface Progress {
 /** The server does not know our session any more: it has done nothing of what we asked. */
 export class SessionGone extends Error {}
 
+/** Errors of connections that were never made, so that nothing was sent. */
+const unsent = new Set<unknown>([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'],
+])
+
 /** What became of a call that got no result: refused, never sent, or cut off in the middle. */
-function explained(error: unknown, isProgram: boolean): Error {
+function explained(error: unknown, isProgram: boolean, inSession: boolean): Error {
   const { code, message, cause } = error as { code?: unknown; message: string; cause?: unknown }
   const cut = 'The connection to the MCP server was lost during the call.'
   if (error instanceof Error && error.name === 'McpError') {
     return code === closed ? new OutcomeUnknown(cut, isProgram) : new Error(message)
   }
-  if (typeof code === 'number' && code === 404) return new SessionGone('Session not found.')
-  if (typeof code === 'number' && code >= 400 && code < 500) return new Error(message)
+  if (code === 404 && inSession) return new SessionGone('Session not found.')
+  // A proxy also answers 408 for a request that it has passed on.
+  if (typeof code === 'number' && code >= 400 && code < 500 && code !== 408)
+    return new Error(message)
   const { code: why } = (cause ?? {}) as { code?: unknown }
-  if (typeof why === 'string' && ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(why)) {
-    return new Error('The MCP server cannot be reached. The call was not made.')
-  }
+  if (unsent.has(why)) return new Error('The MCP server cannot be reached. The call was not made.')
   return new OutcomeUnknown(cut, isProgram)
 }

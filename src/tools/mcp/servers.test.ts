@@ -47,9 +47,11 @@ test('a server elsewhere is another one, whatever it is called; a new token is n
   expect(new Set(servers.map((one) => made(one).origin)).size).toBe(servers.length)
   const token = made({ url: 'https://a.org/mcp?token=2', headers: { a: 'b' } })
   expect(token.origin).toBe(made(servers[0]!).origin)
-  expect(made({ command: 'x' }, { destructiveHint: false }).risk?.({}).level).toBe('high')
+  expect(made({ command: 'x' }, { destructiveHint: false }).risk?.({}, toolUse()).level).toBe(
+    'high',
+  )
   const trusted = made({ command: 'x', trust: true }, { destructiveHint: false })
-  expect(trusted.risk?.({}).level).toBe('medium')
+  expect(trusted.risk?.({}, toolUse()).level).toBe('medium')
 })
 
 test('schemas of any dialect are kept as they are, and checked by their own rules', async () => {

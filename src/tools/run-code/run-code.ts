@@ -17,6 +17,7 @@ export function runCode(options: Partial<Limits> = {}) {
       code: z.string().min(1).max(100_000).describe('The JavaScript to run, as one script'),
     }),
     access: 'execute',
+    idempotent: true, // nothing outside of the sandbox changes: a cut call is simply run again
     timeout: 10_000, // the time to run, and some to wait for a turn
     describe: ({ code }) => `Run ${linesOf(code)} of JavaScript in a sandbox`,
     target: () => 'a sandbox without files and network',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { budgetOptions, mostCalls } from '../../core/budget-answers.ts'
+import { editOf } from '../../core/edited.ts'
 import type { Ask } from '../../core/entries.ts'
 import { rememberSchema } from '../../core/grants.ts'
 import type { AskRecord } from '../../core/state.ts'
@@ -18,7 +19,13 @@ export function standInMessages(record: AskRecord, tools: ReadonlySet<string>): 
   const asked: AguiMessage = { id: id + standInSuffix, role: 'assistant', content: '', toolCalls }
   if (!answer) return [asked]
   const { state, reason, messageId = `${id}-answer` } = answer
-  const content = JSON.stringify({ state, by: record.answeredBy?.id, ...(reason && { reason }) })
+  const edit = editOf(record)
+  const content = JSON.stringify({
+    state,
+    by: record.answeredBy?.id,
+    ...(reason && { reason }),
+    ...(edit && { edited: true, input: edit.input }),
+  })
   return [asked, { id: messageId, role: 'tool', toolCallId: id, content }]
 }
 

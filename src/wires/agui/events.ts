@@ -1,10 +1,25 @@
 import type { Piece } from '../../core/agent.ts'
+import { editOfCall } from '../../core/edited.ts'
 import type { Known, Usage } from '../../core/entries.ts'
-import type { Run } from '../../core/state.ts'
+import type { Run, ThreadState } from '../../core/state.ts'
+import { isLong } from '../../lib/json-steps.ts'
 import { reasoningId } from './messages.ts'
 
 /** AG-UI's events, as JSON text. */
 export const event = (type: string, fields: object): string => JSON.stringify({ type, ...fields })
+
+/** An event as JSON text. The text of a long one is made in steps when it is sent. */
+export type EventText = string | LongEvent
+
+export interface LongEvent {
+  type: 'MESSAGES_SNAPSHOT'
+  messages: readonly object[]
+}
+
+export function messagesSnapshot(messages: readonly object[]): EventText {
+  const snapshot = { type: 'MESSAGES_SNAPSHOT', messages } as const
+  return isLong(messages) ? snapshot : JSON.stringify(snapshot)
+}
 
 export const custom = (name: string, value: unknown): string => event('CUSTOM', { name, value })
 
@@ -49,11 +64,23 @@ export function endOf(kind: Piece['kind'], id: string): string[] {
 
 type OfEffect = Known<'effect.intended' | 'effect.done' | 'effect.failed' | 'effect.unknown'>
 
-/** How a call of a tool stands, and since when: the protocol itself tells only its result. */
-export function callEvents({ kind, body: { effect, callId: toolCallId }, at }: OfEffect): string[] {
+/**
+ * The state of a tool call and the time of the change: the protocol itself has only its result. A call that
+ * starts also has the arguments of an edit, and the grant that made an approval unnecessary.
+ */
+export function callEvents(entry: OfEffect, thread: ThreadState): string[] {
+  const { effect, callId: toolCallId } = entry.body
   if (effect !== 'tool' || toolCallId === undefined) return []
-  const state = kind === 'effect.intended' ? 'running' : kind.slice('effect.'.length)
-  return [custom('handrail:call', { toolCallId, state, at })]
+  const { at } = entry
+  if (entry.kind !== 'effect.intended')
+    return [custom('handrail:call', { toolCallId, state: entry.kind.slice('effect.'.length), at })]
+  const { askId, grantId } = entry.body
+  const edit = editOfCall(thread, askId)
+  const more = {
+    ...(edit && { edited: true, input: edit.input, originalInput: edit.original }),
+    ...(grantId !== undefined && { grantId }),
+  }
+  return [custom('handrail:call', { toolCallId, state: 'running', at, ...more })]
 }
 
 /** What the legs that answer this request used of each model, as far as providers said. */

@@ -6,11 +6,12 @@ import type { Runtime } from '../../core/runtime.ts'
  */
 export function info(runtime: Runtime, version: string, single: boolean) {
   const agents: Record<string, object> = {}
-  for (const { agent, aliases, description = '' } of runtime.agents()) {
+  for (const { agent, aliases, description = '', suggestions } of runtime.agents()) {
     for (const name of [agent.name, ...aliases]) {
       agents[name] = {
         name,
         description,
+        ...(suggestions.length > 0 && { suggestions }),
         className: 'Handrail',
         capabilities: {
           identity: { name: agent.name },

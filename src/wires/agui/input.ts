@@ -3,9 +3,10 @@ import type { RunOptions } from '../../core/entries.ts'
 import { type Message, textOf } from '../../core/messages.ts'
 import type { ClientList, Reconciled } from '../../core/reconcile.ts'
 import type { ThreadState } from '../../core/state.ts'
-import { canonical } from '../../lib/canonical.ts'
+import { sameJson } from '../../lib/json-patch.ts'
 import { isStandIn } from '../asks.ts'
 import { forwardedHeaders } from '../http.ts'
+import { maxMessages, tooManyToRead } from '../limits.ts'
 import { standInSuffix } from './asks.ts'
 import { type AguiMessage, fromClient, thinkerOf } from './messages.ts'
 import { type RunInput, readHandrail, readMessage } from './shapes.ts'
@@ -42,6 +43,7 @@ interface RawMessage {
  */
 export function clientList(input: RunInput, state: ThreadState): ClientList {
   const messages: Message[] = []
+  let count = 0
   for (const [i, raw] of (input.messages ?? []).entries()) {
     const { id, role } = (raw ?? {}) as { id?: unknown; role?: unknown }
     if (typeof id === 'string' && state.runs.size > 0) {
@@ -49,11 +51,12 @@ export function clientList(input: RunInput, state: ThreadState): ClientList {
         messages.push({ id, role: 'assistant', parts: [] })
         continue
       }
-      if (role === 'user' && state.messages.has(id)) {
+      if ((role === 'user' || role === 'tool') && state.messages.has(id)) {
         messages.push({ id, role, parts: [] })
         continue
       }
     }
+    if (++count > maxMessages) throw tooManyToRead()
     const message = fromClient(readMessage(raw, i))
     if (message) messages.push(message)
   }
@@ -103,7 +106,7 @@ export function stateFrom(
   agent: string,
 ): { state?: { value: unknown } } {
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return {}
-  if (canonical(value) === canonical(state.states.get(agent))) return {}
+  if (sameJson(value, state.states.get(agent))) return {}
   return { state: { value } }
 }
 

@@ -1,3 +1,5 @@
+import type { Edit } from '../../core/edited.ts'
+import { markerOf } from '../../core/large-parts.ts'
 import type { Message, Part } from '../../core/messages.ts'
 import { callsOf, textOf } from '../../core/messages.ts'
 import { insideOf } from '../../lib/base64.ts'
@@ -55,7 +57,7 @@ function media(given: string, bytes?: string, url?: string, name?: string): Part
 }
 
 /** What a client has on its screen of one message: none, one, or reasoning and the rest. */
-export function toClient(message: Message): AguiMessage[] {
+export function toClient(message: Message, edits: ReadonlyMap<string, Edit>): AguiMessage[] {
   const { id } = message
   if (message.role === 'tool') {
     return [{ id, role: 'tool', toolCallId: message.callId ?? '', content: textOf(message) }]
@@ -66,7 +68,7 @@ export function toClient(message: Message): AguiMessage[] {
   const toolCalls = callsOf(message).map(({ callId, name, input }) => ({
     id: callId,
     type: 'function' as const,
-    function: { name, arguments: input },
+    function: { name, arguments: argumentsOf(callId, input, edits) },
   }))
   const said: AguiMessage = { id, role: 'assistant', content: textOf(message) }
   if (toolCalls.length > 0) said.toolCalls = toolCalls
@@ -77,12 +79,18 @@ export function toClient(message: Message): AguiMessage[] {
   return thinksFirst ? shown : shown.reverse() // in the order in which it was told
 }
 
+/** The arguments that ran, where the approver changed them; otherwise those that the model wrote. */
+function argumentsOf(callId: string, written: string, edits: ReadonlyMap<string, Edit>): string {
+  const edit = edits.get(callId)
+  return edit ? JSON.stringify(edit.input) : written
+}
+
 function userContent(message: Message): unknown {
   if (message.parts.every((part) => part.type === 'text')) return textOf(message)
   return message.parts.flatMap((part): object[] => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }]
     if (part.type !== 'media') return []
-    const { mediaType, data, url } = part
+    const { mediaType, url, stored, data = stored && markerOf(stored) } = part
     const type = /^(image|audio|video)\//.exec(mediaType)?.[1] ?? 'document'
     const source = { type: data === undefined ? 'url' : 'data', value: data ?? url ?? '' }
     return [{ type, source: { ...source, mimeType: mediaType } }]

@@ -1,5 +1,6 @@
 import { pendingAsks, shownRuns } from '../../core/branch.ts'
 import { governorView } from '../../core/budget.ts'
+import { asDecided, editOf } from '../../core/edited.ts'
 import { type AskRecord, ended, type Run, type ThreadState } from '../../core/state.ts'
 
 /** Where a thread stands, in a few words: what a page that waits for changes is told. */
@@ -47,8 +48,9 @@ export function outlineOf(state: ThreadState) {
   }
 }
 
-function askOf({ ask, runId }: AskRecord) {
-  const { askId: id, kind, title, tool, callId, step } = ask
+function askOf(record: AskRecord) {
+  const { runId } = record
+  const { askId: id, kind, title, tool, callId, step } = asDecided(record)
   return { id, runId, kind, title, tool, callId, step }
 }
 
@@ -57,12 +59,13 @@ function decidedOf(state: ThreadState, { askIds }: Run) {
   return askIds.flatMap((id) => {
     const record = state.asks.get(id)
     if (!record?.answer || record.ask.kind === 'client_tool') return []
-    const { state: how, reason, outcome, input, remember } = record.answer
+    const { state: how, reason, outcome, remember } = record.answer
+    const edit = editOf(record)
     return [
       {
         ...{ ...askOf(record), state: how, reason, outcome, remember },
         ...{ by: record.answeredBy, at: record.answeredAt },
-        ...(input !== undefined && { input }),
+        ...(edit && { edited: true, input: edit.input, originalInput: edit.original }),
       },
     ]
   })
@@ -96,6 +99,8 @@ interface Standing {
   endedAt?: number
   /** It did something, or may have, that no other branch undoes. */
   stays?: true
+  /** The grant that made an approval unnecessary. */
+  grantId?: string
 }
 
 function callsOf(state: ThreadState, run: Run) {
@@ -106,7 +111,9 @@ function callsOf(state: ThreadState, run: Run) {
     const first = calls.get(intent.callId)?.startedAt
     const began = stands === 'intended' ? 'running' : stands
     const stays = !intent.idempotent && intent.access !== 'read' && stands !== 'failed'
-    calls.set(intent.callId, { state: began, startedAt: first ?? at, ...(stays && { stays }) })
+    const granted = intent.grantId !== undefined && { grantId: intent.grantId }
+    const times = { state: began, startedAt: first ?? at }
+    calls.set(intent.callId, { ...times, ...(stays && { stays }), ...granted })
   }
   for (const id of run.messageIds) {
     const { message, at } = state.messages.get(id)!

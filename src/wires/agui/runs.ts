@@ -1,3 +1,4 @@
+import type { Known } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
 import { type Message, textOf } from '../../core/messages.ts'
@@ -9,8 +10,10 @@ import type { Thread } from '../../core/thread.ts'
 import { openAsks, waitsInside } from '../asks.ts'
 import { refuseContradiction } from '../decisions.ts'
 import { json } from '../http.ts'
+import { refuseManyNew } from '../limits.ts'
+import { type Resumed, resumedBy, unknownPlace } from '../resume.ts'
 import { answersIn } from './answers.ts'
-import { custom, event } from './events.ts'
+import { custom, type EventText, event } from './events.ts'
 import {
   busyWish,
   clientList,
@@ -21,7 +24,7 @@ import {
   stateFrom,
 } from './input.ts'
 import type { RunInput } from './shapes.ts'
-import { type Reply, replyTo } from './stream.ts'
+import { marks, type Opening, type Reply, replyTo } from './stream.ts'
 import { suggestion } from './suggest.ts'
 import { type Listener, Telling } from './telling.ts'
 import type { AguiOptions } from './wire.ts'
@@ -53,6 +56,8 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
   async function run(caller: Caller, agentId: string, input: RunInput, request: Request) {
     const one = await asked(caller, agentId, input, request)
     if (isSuggestion(input)) return suggest(one)
+    const resumed = await resumedBy(request, runtime, caller, input.threadId)
+    if (resumed) return await resume(one, resumed)
     try {
       return await take(one)
     } catch (error) {
@@ -70,6 +75,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const thread = await runtime.find(caller, input.threadId)
     const state = thread?.state ?? emptyState('')
     const news = reconcile(state, clientList(input, state))
+    refuseManyNew([...news.imported, ...news.said], 'body.messages')
     if (news.forged.length > 0) throw forged(news.forged[0]!)
     refuseContradiction(news)
     const { decisions, settled } = answersIn(state, input, news, to.tools)
@@ -111,7 +117,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const waits = run?.status === 'waiting' || waitsInside(state, run)
     if (waits || seq === undefined) return join(one, thread)
     const telling = new Telling(one.to, thread, runId)
-    return one.reply.tell(thread, cursorAt(seq), telling, telling.begin())
+    return one.reply.tell(thread, cursorAt(seq), telling, beginning(telling))
   }
 
   async function say(one: Asked, news: Reconciled, busy?: 'queue'): Promise<Response> {
@@ -139,18 +145,30 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const { firstSeq } = written.state.runs.get(begun.runId)!
     const next = written.state.active === begun.runId && replaces === undefined
     if (!(next && isUpToDate(written.state, input, to))) return follow(one, written, telling)
-    return one.reply.tell(written, cursorAt(firstSeq - 1), telling, telling.begin())
+    return one.reply.tell(written, cursorAt(firstSeq - 1), telling, beginning(telling))
   }
 
   /** The thread as it is, and, when something runs, what happens to it. */
   function join(one: Asked, thread: Thread, settled: readonly AskRecord[] = []): Response {
     const { state } = thread
-    const runId = state.active ?? state.head ?? ''
-    const run = state.runs.get(runId)
-    const telling = new Telling(one.to, thread, runId)
+    const telling = new Telling(one.to, thread, state.active ?? state.head ?? '')
+    return joinRun(one, thread, telling, (all) => joined(all, settled))
+  }
+
+  /** `open` makes the first events of the client that joins; `had`: how many of them it has. */
+  function joinRun(
+    one: Asked,
+    thread: Thread,
+    telling: Telling,
+    open: (telling: Telling) => EventText[],
+    had = 0,
+  ): Response {
+    const { state } = thread
+    const run = state.runs.get(telling.runId)
     const works = run && !ended(run) && run.status !== 'waiting' && !waitsInside(state, run)
-    if (works) return follow(one, thread, telling, settled)
-    return one.reply.once([...joined(telling, settled), ...telling.end()])
+    if (works) return follow(one, thread, telling, open, had)
+    const events = [...open(telling), ...telling.end()]
+    return one.reply.show(thread, telling.runId, { events, mark: marks.joined, had })
   }
 
   /** Taken in one step: the snapshot, and the place in the tail from which it is told. */
@@ -158,17 +176,42 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     one: Asked,
     thread: Thread,
     telling: Telling,
-    settled: readonly AskRecord[] = [],
+    open: (telling: Telling) => EventText[] = (all) => joined(all, []),
+    had = 0,
   ) {
     const { state, tail } = thread
-    const opening = joined(telling, settled)
+    const events = open(telling)
     const offset = tail.seq === state.seq ? tail.pieces.length : 0
-    const from = { seq: state.seq, frames: 0, fence: tail.fence, offset }
-    return one.reply.tell(thread, from, telling, opening)
+    const sent = tail.sentBefore(offset)
+    const from = { seq: state.seq, frames: 0, fence: tail.fence, offset, sent }
+    return one.reply.tell(thread, from, telling, { events, mark: marks.joined, had })
+  }
+
+  /** The stream of a run after the event that the client had last; nothing is started. */
+  async function resume(one: Asked, { thread, run, cursor }: Resumed): Promise<Response> {
+    const telling = new Telling(one.to, thread, run.runId)
+    const [, , mark = ''] = cursor.names ?? []
+    const count = Number(mark.slice(1))
+    if (mark === marks.over) return one.reply.once([])
+    if (mark.startsWith(marks.begun)) {
+      const events = telling.begin().slice(count)
+      return one.reply.tell(thread, cursor, telling, { events, mark: marks.begun, had: count })
+    }
+    // In the middle of a snapshot, or with an id of an older server: the snapshot again, as things stand now.
+    if (mark.startsWith(marks.joined) || !cursor.names)
+      return joinRun(one, thread, telling, (all) => joined(all, []).slice(1), count || 1)
+    const told = mark.startsWith(marks.told) ? count : 0
+    telling.resume(await entriesUpTo(thread, run.firstSeq - 1, cursor.seq), cursor.sent, told)
+    const brackets = mark.startsWith(marks.brackets) ? count : 0
+    return one.reply.tell(thread, cursor, telling, { events: [], mark: marks.begun }, brackets)
   }
 
   async function connect(caller: Caller, agentId: string, input: RunInput, request: Request) {
     const one = await asked(caller, agentId, input, request)
+    // An id that names no run is of an older server: that client is shown the thread as it is.
+    const namesRun = request.headers.get('last-event-id')?.includes('@')
+    const resumed = namesRun && (await resumedBy(request, runtime, caller, input.threadId))
+    if (resumed) return await resume(one, resumed)
     const thread = await runtime.find(caller, input.threadId)
     if (!thread || thread.state.runs.size === 0) return one.reply.once([])
     return join(one, thread)
@@ -190,8 +233,10 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     return json({ stopped: true, interrupt })
   }
 
-  const suggest = ({ reply, caller, agent, input }: Asked): Response =>
-    reply.live((signal) => suggestion(runtime, caller, agent, input, signal))
+  const suggest = ({ reply, caller, agent, input, request }: Asked): Response => {
+    if (request.headers.get('last-event-id')) throw unknownPlace() // suggestions have no ids
+    return reply.live((signal) => suggestion(runtime, caller, agent, input, signal))
+  }
 
   return {
     run,
@@ -243,13 +288,27 @@ function refuseLate(settled: readonly AskRecord[]): void {
 const isCall = (state: ThreadState, askId: string): boolean =>
   state.asks.get(askId)?.ask.kind === 'client_tool'
 
+const beginning = (telling: Telling): Opening => ({ events: telling.begin(), mark: marks.begun })
+
+/** The entries of a thread after one seq and up to another. */
+async function entriesUpTo(thread: Thread, after: number, last: number): Promise<Known[]> {
+  const entries: Known[] = []
+  for (let seq = after; seq < last; ) {
+    const page = await thread.entries(seq, Math.min(256, last - seq))
+    if (page.length === 0) break
+    entries.push(...page)
+    seq = page.at(-1)!.seq
+  }
+  return entries
+}
+
 const emptyRun = ({ threadId, runId }: Listener): string[] => [
   event('RUN_STARTED', { threadId, runId }),
   event('RUN_FINISHED', { threadId, runId }),
 ]
 
 /** RUN_STARTED, who decided what this client wanted to decide, and all there is. */
-function joined(telling: Telling, settled: readonly AskRecord[]): string[] {
+function joined(telling: Telling, settled: readonly AskRecord[]): EventText[] {
   const [started = '', ...rest] = telling.join()
   const decided = settled.map(({ ask, answer, answeredBy }) =>
     custom('handrail:decided', {

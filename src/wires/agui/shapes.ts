@@ -1,12 +1,20 @@
 import { z } from 'zod'
 import { RuntimeError } from '../../core/errors.ts'
 import { clientId } from '../http.ts'
+import {
+  limitedList,
+  limitedValue,
+  maxAnswers,
+  maxContextItems,
+  maxListed,
+  maxParts,
+  maxTools,
+} from '../limits.ts'
 
 /** What AG-UI clients send, both dialects. Liberal: unknown fields are passed over, null is absent. */
 const text = z.string()
 const maybe = <T extends z.ZodType>(schema: T) =>
   schema.nullish().transform((value) => value ?? undefined)
-const anything = z.unknown().optional()
 
 const source = z.looseObject({
   type: z.enum(['data', 'url']),
@@ -33,8 +41,8 @@ const common = z.looseObject({
   role: z.enum(['user', 'assistant', 'tool', 'system', 'developer', 'reasoning', 'activity']),
 })
 const texts = z.looseObject({ content: maybe(text) })
-const parts = z.looseObject({ content: z.array(part) })
-const calls = z.looseObject({ toolCalls: maybe(z.array(toolCall)) })
+const parts = z.looseObject({ content: limitedList(part, maxParts) })
+const calls = z.looseObject({ toolCalls: maybe(limitedList(toolCall, maxParts)) })
 const result = z.looseObject({ toolCallId: text.min(1).max(200) })
 
 export interface ClientMessage {
@@ -67,13 +75,13 @@ function read<T>(schema: z.ZodType<T>, value: unknown, at: readonly PropertyKey[
 const clientTool = z.looseObject({
   name: text.min(1).max(200),
   description: maybe(text),
-  parameters: anything,
+  parameters: limitedValue,
 })
 
 const resumeEntry = z.looseObject({
   interruptId: text.min(1),
   status: z.enum(['resolved', 'cancelled']),
-  payload: anything,
+  payload: limitedValue,
 })
 
 const handrail = z.looseObject({
@@ -91,15 +99,15 @@ export function readHandrail(forwardedProps: unknown): z.infer<typeof handrail> 
   return read(handrail, ours ?? {}, ['body.forwardedProps.handrail'])
 }
 
-export const runInput = z.looseObject({
+export const runInput = z.object({
   threadId: clientId,
   runId: text.min(1).max(200),
-  messages: maybe(z.array(z.unknown())),
-  tools: maybe(z.array(clientTool)),
-  context: maybe(z.array(z.looseObject({ description: text, value: text }))),
-  state: anything,
-  forwardedProps: anything,
-  resume: maybe(z.array(resumeEntry)),
+  messages: maybe(limitedList(z.unknown(), maxListed)),
+  tools: maybe(limitedList(clientTool, maxTools)),
+  context: maybe(limitedList(z.looseObject({ description: text, value: text }), maxContextItems)),
+  state: limitedValue,
+  forwardedProps: limitedValue,
+  resume: maybe(limitedList(resumeEntry, maxAnswers)),
   protocolVersion: maybe(text),
 })
 export type RunInput = z.infer<typeof runInput>

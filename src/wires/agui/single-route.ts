@@ -5,8 +5,11 @@ import { json, type Route, readCall, route } from '../http.ts'
 import { info } from './info.ts'
 import type { AguiOptions } from './wire.ts'
 
-const envelope = z.looseObject({
-  method: z.string(),
+/** Characters of a method, of an id and of a path: as many as the head of a request may have. */
+const maxLength = 8_000
+
+const envelope = z.object({
+  method: z.string().max(maxLength),
   params: z.record(z.string(), z.unknown()).nullish(),
   body: z.unknown().optional(),
 })
@@ -27,9 +30,9 @@ export function singleRoute(routes: readonly Route[], options: AguiOptions): Rou
   ): Promise<Response> => {
     const url = new URL(path, 'http://localhost')
     const { one, params } = find(method, url.pathname)
-    const init = { method: method.toUpperCase(), headers: { 'content-type': 'application/json' } }
-    const content = method !== 'get' && body !== undefined && { body: JSON.stringify(body) }
-    const read = await readCall(one, new Request(url, { ...init, ...content }), params, bodyLimit)
+    const request = new Request(url, { method: method.toUpperCase() })
+    const given = body === undefined ? undefined : { body } // read and checked with the envelope
+    const read = await readCall(one, request, params, { bytes: bodyLimit }, given)
     return await one.handle({ ...read, ...call })
   }
   return route({
@@ -51,6 +54,7 @@ function passedOn(method: string, params: Record<string, unknown>, body: unknown
   const text = (name: string): string => {
     const value = params[name]
     if (typeof value !== 'string' || value === '') throw invalid(`params.${name}: is missing`)
+    if (value.length > maxLength) throw invalid(`params.${name}: is too long`)
     return value
   }
   const named = (name: string) => encodeURIComponent(text(name))

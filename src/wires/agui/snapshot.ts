@@ -1,7 +1,8 @@
-import { createPatch } from 'rfc6902'
 import type { Piece } from '../../core/agent.ts'
 import { whatIsShown } from '../../core/branch.ts'
+import { type Edit, editsIn } from '../../core/edited.ts'
 import type { ThreadState } from '../../core/state.ts'
+import { createPatch } from '../../lib/json-patch.ts'
 import { standInMessages } from './asks.ts'
 import { event, openId } from './events.ts'
 import { type AguiMessage, toClient } from './messages.ts'
@@ -12,8 +13,9 @@ export function shownMessages(state: ThreadState, tools: ReadonlySet<string>): A
   // Clients put our result right behind its call and their own at the end of the list: what was
   // thought after the call stands between the two.
   let late: AguiMessage[] = []
+  const edits = editsIn(state)
   for (const one of whatIsShown(state)) {
-    const [first, ...rest] = messagesOf(one, tools)
+    const [first, ...rest] = messagesOf(one, tools, edits)
     if (!first) continue
     if (late.length > 0 && (first.role !== 'tool' || isClientCall(state, first.toolCallId)))
       shown.push(...late.splice(0))
@@ -33,8 +35,9 @@ function isClientCall(state: ThreadState, callId = ''): boolean {
 function messagesOf(
   one: ReturnType<typeof whatIsShown>[number],
   tools: ReadonlySet<string>,
+  edits: ReadonlyMap<string, Edit>,
 ): AguiMessage[] {
-  if ('message' in one) return toClient(one.message)
+  if ('message' in one) return toClient(one.message, edits)
   if ('ask' in one) return standInMessages(one, tools)
   const { id, type: activityType, content } = one
   return [{ id, role: 'activity', activityType, content }]
@@ -119,15 +122,20 @@ export function commonPrefix(
   return after ? messages.slice(0, first) : undefined
 }
 
-/** A change of the state as a patch of what the client has, or whole where the patch would be huge. */
+/**
+ * A change of the state as a patch of the client's copy. States that are too large to compare, and states whose patch
+ * would be longer than they are, are sent whole.
+ */
 export function stateEvents(had: { value: unknown } | undefined, value: unknown): string[] {
   const whole = () => [event('STATE_SNAPSHOT', { snapshot: value })]
   if (!isObject(had?.value) || !isObject(value)) return whole()
   const delta = createPatch(had.value, value)
+  if (!delta) return whole()
   if (delta.length === 0) return []
   const patch = event('STATE_DELTA', { delta })
-  const huge = patch.length > 1_024 && patch.length > JSON.stringify(value).length
-  return huge ? whole() : [patch]
+  if (patch.length <= 1_024) return [patch]
+  const [snapshot = ''] = whole()
+  return [patch.length > snapshot.length ? snapshot : patch]
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

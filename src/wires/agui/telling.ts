@@ -1,13 +1,14 @@
 import type { Piece } from '../../core/agent.ts'
 import { governorView, isMeterNow } from '../../core/budget.ts'
+import { editOfCall } from '../../core/edited.ts'
 import type { Known } from '../../core/entries.ts'
-import type { Step } from '../../core/follow.ts'
+import type { Cursor, Step } from '../../core/follow.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import { returnedEvent } from '../../core/returned.ts'
 import type { Thread } from '../../core/thread.ts'
 import { waitsInside } from '../asks.ts'
 import { finishOf } from './ending.ts'
-import { callEvents, custom, event, openId } from './events.ts'
+import { callEvents, custom, type EventText, event, messagesSnapshot, openId } from './events.ts'
 import { type AguiMessage, reasoningId, thoughtOf } from './messages.ts'
 import { Opened } from './opened.ts'
 import {
@@ -43,7 +44,7 @@ export interface Listener {
 export class Telling {
   readonly #to: Listener
   readonly #thread: Thread
-  readonly #runId: string
+  readonly runId: string
   readonly #agent: string
   readonly #opened = new Opened()
   readonly #steps = new Set<string>()
@@ -58,18 +59,43 @@ export class Telling {
     this.#to = to
     this.#thread = thread
     this.#has = to.has
-    this.#runId = runId
+    this.runId = runId
     this.#agent = thread.state.runs.get(runId)?.agent ?? thread.state.agent
     if (isFilled(to.state)) this.#state = { value: to.state }
   }
 
+  /**
+   * Takes a telling up again for a client that has the events of these entries of the run, so many characters of
+   * messages that are open, and what a snapshot told. The next change of the state is told whole.
+   */
+  resume(entries: readonly Known[], sent: Cursor['sent'] = new Map(), told = 0): void {
+    this.#told = told
+    this.#state = undefined
+    for (const { kind, body } of entries) {
+      if (kind === 'run.waiting') this.#steps.clear()
+      if (kind === 'event') this.#event(body.name, body.value)
+    }
+    for (const [key, count] of sent) {
+      const colon = key.indexOf(':')
+      const kind = key.slice(0, colon) as Piece['kind']
+      const piece = { kind, id: key.slice(colon + 1), text: ' '.repeat(count) }
+      this.#opened.start(piece)
+      this.#opened.count(piece)
+    }
+  }
+
+  /** Entries up to this seq were told by a snapshot. */
+  get told(): number {
+    return this.#told
+  }
+
   /** To a client that has what went before. */
-  begin(): string[] {
+  begin(): EventText[] {
     return [this.started(), ...this.#shared()]
   }
 
   /** To a client that may have nothing: all there is, and what is being written open for more. */
-  join(): string[] {
+  join(): EventText[] {
     const { tail, state } = this.#thread
     const events: string[] = []
     // Pieces of another server may be ahead of the entries here, or behind: then they come later.
@@ -77,14 +103,14 @@ export class Telling {
       events.push(...this.#opened.start(piece))
       this.#opened.count(piece)
     }
-    for (const name of state.runs.get(this.#runId)?.steps ?? []) {
+    for (const name of state.runs.get(this.runId)?.steps ?? []) {
       this.#steps.add(name)
       events.push(event('STEP_STARTED', { stepName: name }))
     }
     this.#state = undefined
     const messages = this.#messages()
     const prefix = commonPrefix(messages, this.#has)
-    const cut = prefix === undefined ? [] : [event('MESSAGES_SNAPSHOT', { messages: prefix })]
+    const cut = prefix === undefined ? [] : [messagesSnapshot(prefix)]
     const shown = placesOf(messages)
     const lost = this.#to.thoughts.filter((id) => !shown.has(id))
     return [this.started(), ...cut, ...this.snapshot(lost), ...events]
@@ -99,7 +125,7 @@ export class Telling {
     return this.#opened.takes(counts)
   }
 
-  entry(entry: Known): string[] {
+  entry(entry: Known): EventText[] {
     if (entry.seq <= this.#told) return this.#known(entry)
     switch (entry.kind) {
       case 'message.added':
@@ -112,7 +138,11 @@ export class Telling {
       case 'effect.done':
       case 'effect.failed':
       case 'effect.unknown':
-        return [...this.#meter(entry), ...callEvents(entry)]
+        return [
+          ...this.#meter(entry),
+          ...callEvents(entry, this.#thread.state),
+          ...(this.#showsOriginal(entry) ? this.snapshot() : []),
+        ]
       case 'event':
         return this.#event(entry.body.name, entry.body.value)
       default:
@@ -120,7 +150,16 @@ export class Telling {
     }
   }
 
-  #meter(entry: Known): string[] {
+  /** Whether the client shows arguments of a call that starts with others, because the approver changed them. */
+  #showsOriginal(entry: Known): boolean {
+    if (entry.kind !== 'effect.intended') return false
+    const { state } = this.#thread
+    const { askId, callId = '' } = entry.body
+    if (!editOfCall(state, askId)) return false
+    return this.#has.has(state.calls.get(callId)?.messageId ?? '')
+  }
+
+  #meter(entry: Known): EventText[] {
     const { state } = this.#thread
     return isMeterNow(entry, state)
       ? [custom('handrail:governor', governorView(state.governor))]
@@ -128,7 +167,7 @@ export class Telling {
   }
 
   /** What was begun will not be finished: it is closed, and gone from the list. */
-  retract(ids: readonly string[]): string[] {
+  retract(ids: readonly string[]): EventText[] {
     const thoughts = ids.map(reasoningId).filter((id) => this.#opened.has(id))
     if (thoughts.length === 0 && !ids.some((id) => this.#opened.has(id)) && !this.#opened.calling)
       return [] // nothing of it was told
@@ -142,14 +181,14 @@ export class Telling {
   }
 
   /** `emptied`: thoughts that the client must lose, which a list without any would leave there. */
-  snapshot(emptied: readonly string[] = []): string[] {
+  snapshot(emptied: readonly string[] = []): EventText[] {
     this.#told = this.#thread.state.seq
     const messages = this.#messages()
     if (!messages.some(({ role }) => role === 'reasoning')) {
       for (const id of emptied) messages.push({ id, role: 'reasoning', content: '' })
     }
     this.#has = placesOf(messages)
-    return [event('MESSAGES_SNAPSHOT', { messages }), ...this.#shared()]
+    return [messagesSnapshot(messages), ...this.#shared()]
   }
 
   #messages(): AguiMessage[] {
@@ -165,7 +204,7 @@ export class Telling {
   }
 
   /** Closes what is open and ends the stream as things stand. `entry` is what ended it, if one did. */
-  end(entry?: Known): string[] {
+  end(entry?: Known): EventText[] {
     this.over = true
     const unfinished = this.#opened.calling
     const closed = [
@@ -173,7 +212,7 @@ export class Telling {
       ...[...this.#steps].map((stepName) => event('STEP_FINISHED', { stepName })),
     ]
     this.#steps.clear()
-    const { list, last } = finishOf(this.#to, this.#thread.state, this.#runId, entry)
+    const { list, last } = finishOf(this.#to, this.#thread.state, this.runId, entry)
     // A call that was cut must not look like one that can be made.
     const again = list || unfinished
     return [...closed, ...(again ? this.snapshot() : []), ...last]
@@ -185,7 +224,7 @@ export class Telling {
   }
 
   /** The agent's state, as far as the client has another. */
-  #shared(value = this.#thread.state.states.get(this.#agent)): string[] {
+  #shared(value = this.#thread.state.states.get(this.#agent)): EventText[] {
     if (value === undefined) return []
     const events = stateEvents(this.#state, value)
     this.#state = { value }
@@ -193,7 +232,7 @@ export class Telling {
   }
 
   /** Entries that a snapshot told already: what they close is closed, what they end is over. */
-  #known(entry: Known): string[] {
+  #known(entry: Known): EventText[] {
     if (entry.kind === 'message.added') {
       const { message } = entry.body
       const ids = [
@@ -203,14 +242,15 @@ export class Telling {
       ]
       return ids.flatMap((id) => this.#opened.close(id))
     }
+    if (isEffect(entry)) return callEvents(entry, this.#thread.state)
     return this.#ending(entry)
   }
 
-  #ending(entry: Known): string[] {
+  #ending(entry: Known): EventText[] {
     const { kind, runId = '' } = entry
     if (kind === 'ask.raised') {
       const { state } = this.#thread
-      const open = runId === this.#runId && waitsInside(state, state.runs.get(runId))
+      const open = runId === this.runId && waitsInside(state, state.runs.get(runId))
       return entry.body.ask.live && open ? this.end(entry) : []
     }
     if (kind === 'run.waiting') {
@@ -218,18 +258,18 @@ export class Telling {
       return this.#thread.state.runs.get(runId)?.status === 'waiting' ? this.end(entry) : []
     }
     if (kind !== 'run.completed' && kind !== 'run.failed' && kind !== 'run.cancelled') return []
-    if (runId === this.#runId) return this.end(entry)
+    if (runId === this.runId) return this.end(entry)
     // The client has put its own message before the answer that went first.
     const messages = this.#messages()
-    const before = messages.slice(0, firstOf(this.#thread.state, [this.#runId], messages))
+    const before = messages.slice(0, firstOf(this.#thread.state, [this.runId], messages))
     return [
       custom('handrail:run_ended', { runId, status: kind.slice('run.'.length) }),
-      event('MESSAGES_SNAPSHOT', { messages: before }),
+      messagesSnapshot(before),
       ...this.snapshot(),
     ]
   }
 
-  #event(name: string, value: unknown): string[] {
+  #event(name: string, value: unknown): EventText[] {
     const said = (value ?? {}) as Record<string, unknown>
     if (name === 'step.started') {
       const stepName = String(said.name)
@@ -254,7 +294,7 @@ export class Telling {
   }
 
   /** A finished message: what was not sent of it yet, and its end. */
-  #message(message: Message): string[] {
+  #message(message: Message): EventText[] {
     const { id } = message
     // What is said is known to who says it, and to others by a list; history, to who brought it.
     if (message.role === 'user' || message.role === 'system' || message.imported) return []
@@ -275,6 +315,9 @@ export class Telling {
     return events
   }
 }
+
+const isEffect = (entry: Known): entry is Parameters<typeof callEvents>[0] =>
+  entry.kind.startsWith('effect.')
 
 /** Events of the runtime itself; others are named by agents. */
 const ours = new Set(['retry', 'fallback', 'context', 'policy'])

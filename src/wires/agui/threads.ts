@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { RuntimeError } from '../../core/errors.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import type { Page, ThreadRow } from '../../core/store.ts'
-import { clientId, json, type Route, route } from '../http.ts'
+import { clientId, json, jsonText, type Route, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
 import { inspectedMessages, pastEvents } from './inspect.ts'
 import { outlineOf } from './outline.ts'
@@ -59,7 +59,7 @@ export function threadRoutes(runtime: Runtime, heartbeats: Heartbeats): Route[] 
       responses,
       async handle({ params: { threadId }, caller }) {
         const thread = await runtime.find(caller, threadId)
-        return json({ messages: thread ? inspectedMessages(thread.state) : [] })
+        return jsonText(thread ? await inspectedMessages(thread) : '{"messages":[]}')
       },
     }),
     route({
@@ -71,7 +71,7 @@ export function threadRoutes(runtime: Runtime, heartbeats: Heartbeats): Route[] 
       responses,
       async handle({ params: { threadId }, caller }) {
         const thread = await runtime.find(caller, threadId)
-        return json({ events: thread ? await pastEvents(thread, threadId) : [] })
+        return jsonText(`{"events":${thread ? await pastEvents(thread, threadId) : '[]'}}`)
       },
     }),
     route({

@@ -1,3 +1,4 @@
+import { asDecided, editOf } from '../../core/edited.ts'
 import type { AskRecord } from '../../core/state.ts'
 import type { AskRow } from '../../core/store.ts'
 import { decisionJson } from '../approve.ts'
@@ -20,20 +21,31 @@ export function approvalJson(row: AskRow, user: string) {
     deadline: isoTime(row.deadline),
     decided_at: row.settledAt === null ? null : isoTime(row.settledAt),
     decided_by: row.decidedBy,
+    ...(row.edited && { edited: true }),
     ...(own && { chat_id: row.clientId, interaction_id: row.runId }),
   }
 }
 
-/** With all that there is to judge by: what the ask holds, and nothing of the chat around it. */
+/**
+ * One approval with all that there is to judge by: the contents of the ask, and nothing of the chat around it.
+ * After an edit, `input` and `card` are those that ran, and the original ones are given beside them.
+ */
 export function wholeJson(row: AskRow, record: AskRecord, user: string) {
   const { ask, answer } = record
+  const decided = asDecided(record)
   return {
     ...approvalJson(row, user),
     // The journal may be ahead of the row that was read before it.
     ...(answer && { state: answer.state, decided_at: isoTime(record.answeredAt ?? 0) }),
-    input: ask.input ?? null,
+    title: decided.title,
+    input: decided.input ?? null,
     at_timeout: ask.atTimeout,
-    card: cardJson(ask),
+    card: cardJson(decided),
+    ...(editOf(record) && {
+      edited: true,
+      original_input: ask.input ?? null,
+      original_card: cardJson(ask),
+    }),
     ...(answer && { decision: decisionJson(record) }),
   }
 }

@@ -55,6 +55,8 @@ export const approval = z.object({
   deadline: z.string(),
   decided_at: z.string().nullable(),
   decided_by: z.string().nullable(),
+  /** The approver changed the arguments: the title is of those that ran. */
+  edited: z.boolean().optional(),
   /** For the owner of the chat alone. */
   chat_id: z.string().optional(),
   interaction_id: z.string().optional(),
@@ -65,6 +67,9 @@ export const wholeApproval = approval.extend({
   input: z.unknown(),
   at_timeout: z.enum(['reject', 'approve', 'stop']),
   card: z.record(z.string(), z.unknown()),
+  /** With `edited`: the arguments and the card that were asked about. `input` and `card` are those that ran. */
+  original_input: z.unknown().optional(),
+  original_card: z.record(z.string(), z.unknown()).optional(),
   decision: z.record(z.string(), z.unknown()).optional(),
 })
 
@@ -81,6 +86,9 @@ const problems = {
   400: failed('The request is not valid; `field` names what is wrong'),
   401: failed('Nobody is asking: send a valid API key'),
   503: failed('Storage is away or the server is stopping; see Retry-After'),
+  504: failed(
+    'Storage did not confirm the write: it may still take effect. Check before you retry',
+  ),
 }
 const missing = { 404: failed('There is no such approval, or it is not for the caller') }
 

@@ -1,4 +1,6 @@
 import { branch, messagesOf, pendingAsks } from '../../core/branch.ts'
+import { editOfCall } from '../../core/edited.ts'
+import type { Body } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { validHistory } from '../../core/history.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
@@ -10,7 +12,17 @@ import { cardJson } from '../card.ts'
 
 /** The chats wire's words for what the journal holds. Built when read, kept nowhere. */
 export type AgentEventJson =
-  | { type: 'TOOL_CALL'; id: string; tool_name: string; tool_input: string }
+  | {
+      type: 'TOOL_CALL'
+      id: string
+      tool_name: string
+      tool_input: string
+      /** The approver changed the arguments: `tool_input` is what ran. */
+      edited?: true
+      original_tool_input?: string
+      /** The call needed no approval because of this grant. */
+      grant_id?: string
+    }
   | { type: 'TOOL_RESULT'; id: string; tool_name: string; tool_output: string; not_run?: boolean }
   | { type: 'THINKING'; content: string; message_id: string; partial?: boolean }
   | { type: 'ANSWER'; content: string; message_id: string; partial?: boolean }
@@ -142,17 +154,25 @@ function agentEvents(state: ThreadState, run: Run): AgentEventJson[] {
   for (const id of run.effectIds) {
     const record = state.effects.get(id)
     if (record?.intent.effect !== 'tool') continue
-    events.push({ seq: record.seq, event: callEvent(record.intent) })
+    events.push({ seq: record.seq, event: callEvent(record.intent, state) })
   }
   return events.sort((a, b) => a.seq - b.seq).map(({ event }) => event)
 }
 
-export const callEvent = (intent: { callId?: string; name: string; input?: unknown }) => ({
-  type: 'TOOL_CALL' as const,
-  id: intent.callId ?? '',
-  tool_name: intent.name,
-  tool_input: JSON.stringify(intent.input ?? {}),
-})
+export function callEvent(intent: Body<'effect.intended'>, state: ThreadState) {
+  const edit = editOfCall(state, intent.askId)
+  return {
+    type: 'TOOL_CALL' as const,
+    id: intent.callId ?? '',
+    tool_name: intent.name,
+    tool_input: JSON.stringify(intent.input ?? {}),
+    ...(edit && {
+      edited: true as const,
+      original_tool_input: JSON.stringify(edit.original ?? {}),
+    }),
+    ...(intent.grantId !== undefined && { grant_id: intent.grantId }),
+  }
+}
 
 /** OpenAI's chat format, valid as a request: every call has its result. */
 export function openAiMessages(messages: readonly Message[]) {

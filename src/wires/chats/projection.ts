@@ -1,8 +1,10 @@
 import type { Piece } from '../../core/agent.ts'
 import { governorView, isMeterNow } from '../../core/budget.ts'
+import { editOf } from '../../core/edited.ts'
 import type { Known } from '../../core/entries.ts'
+import { namesText } from '../../core/follow.ts'
 import { textOf } from '../../core/messages.ts'
-import { ended } from '../../core/state.ts'
+import { ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import { type AgentMoved, agentMoved, workflowEnded } from '../../core/workflow-events.ts'
 import { movedEvent } from '../agents-told.ts'
@@ -14,10 +16,11 @@ export function interactionView(thread: Thread, runId: string): Projection {
   const { state } = thread
   return {
     dialect: `chats:${runId}`, // a reader of another run sees nothing of these pieces
+    names: namesText(runId),
     alike: true,
     entry: (entry) => {
       if (entry.runId !== runId) return []
-      const list = framesOf(entry, state.clientId)
+      const list = framesOf(entry, state)
       // A failed run that was tried again was not complete then.
       const goesOn = entry.kind === 'run.failed' && entry.seq !== state.runs.get(runId)?.endSeq
       return goesOn ? list.slice(0, -1) : list
@@ -51,14 +54,13 @@ const eventNames = {
 /** By hand: this runs for every delta of every stream. */
 function pieceFrame({ kind, id, text }: Piece): Frame | undefined {
   if (kind === 'input') return undefined
-  const delta = `"delta":${JSON.stringify(text)}}`
-  if (kind === 'text') return { event: 'answer_delta', data: `{"message_id":"${id}",${delta}` }
-  if (kind === 'reasoning')
-    return { event: 'thinking_delta', data: `{"message_id":"${id}",${delta}` }
-  return { event: 'tool_output', data: `{"id":${JSON.stringify(id)},${delta}` }
+  const rest = `${JSON.stringify(id)},"delta":${JSON.stringify(text)}}` // agents choose their ids
+  if (kind === 'text') return { event: 'answer_delta', data: `{"message_id":${rest}` }
+  if (kind === 'reasoning') return { event: 'thinking_delta', data: `{"message_id":${rest}` }
+  return { event: 'tool_output', data: `{"id":${rest}` }
 }
 
-function framesOf(entry: Known, chatId: string): Frame[] {
+function framesOf(entry: Known, thread: ThreadState): Frame[] {
   const interaction_id = entry.runId
   switch (entry.kind) {
     case 'message.added': {
@@ -67,7 +69,7 @@ function framesOf(entry: Known, chatId: string): Frame[] {
       if (entry.body.for === 'model') return []
       if (message.role !== 'user')
         return messageEvents(message).map((one) => frame(eventNames[one.type], { ...one, ...by }))
-      const started = { interaction_id, chat_id: chatId, status: 'RUNNING' }
+      const started = { interaction_id, chat_id: thread.clientId, status: 'RUNNING' }
       const said = { user_message: textOf(message), created_at: isoTime(entry.at) }
       return [frame('interaction_started', { ...started, ...said })]
     }
@@ -76,7 +78,7 @@ function framesOf(entry: Known, chatId: string): Frame[] {
     case 'effect.intended': {
       if (entry.body.effect !== 'tool') return []
       const again = entry.body.attempt > 1 && { attempt: entry.body.attempt }
-      return [frame('tool_call', { ...callEvent(entry.body), ...again })]
+      return [frame('tool_call', { ...callEvent(entry.body, thread), ...again })]
     }
     case 'ask.raised':
       return [frame('approval_required', approvalJson(entry.body))]
@@ -86,7 +88,11 @@ function framesOf(entry: Known, chatId: string): Frame[] {
       const approved = state === 'approved' || state === 'answered'
       const by = { by: entry.actor.id, ...(reason !== undefined && { reason }) }
       const more = { ...(outcome && { outcome }), ...(remember && { remember }) }
-      const edited = input === undefined ? {} : { edited_input: input }
+      const edit = editOf(thread.asks.get(askId))
+      const edited = {
+        ...(input !== undefined && { edited_input: input }),
+        ...(edit && { edited: true, original_input: edit.original }),
+      }
       const about = { approval_id: askId, approved, state, ...by, ...more, ...edited }
       return [frame(approved ? 'approved' : 'rejected', about)]
     }

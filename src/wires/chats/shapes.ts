@@ -6,13 +6,14 @@ import { clientId, spoken } from '../http.ts'
 export const chatParams = z.object({ chat_id: clientId })
 export const interactionParams = z.object({ chat_id: clientId, interaction_id: clientId })
 
-export const startBody = z.strictObject({ user_message: spoken, agent: z.string().optional() })
+const agent = z.string().max(200).optional()
+export const startBody = z.strictObject({ user_message: spoken, agent })
 export const editBody = z.strictObject({ new_user_message: spoken })
 export const emptyBody = z.strictObject({})
 export const createBody = z.strictObject({
   id: clientId.optional(),
   title: z.string().max(200).optional(),
-  agent: z.string().optional(),
+  agent,
 })
 
 export const approveBody = z
@@ -45,6 +46,9 @@ const agentEvent = z.discriminatedUnion('type', [
     id: z.string(),
     tool_name: z.string(),
     tool_input: z.string(),
+    edited: z.boolean().optional(),
+    original_tool_input: z.string().optional(),
+    grant_id: z.string().optional(),
   }),
   z.object({
     type: z.literal('TOOL_RESULT'),
@@ -106,6 +110,9 @@ export const problems = {
   404: failed('There is no such thing, or it is not yours'),
   409: failed('Not in this state; the answer names what stands in the way'),
   503: failed('Storage is away or the server is stopping; see Retry-After'),
+  504: failed(
+    'Storage did not confirm the write: it may still take effect. Check before you retry',
+  ),
 }
 const bodyProblems = {
   ...problems,

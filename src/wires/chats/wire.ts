@@ -6,8 +6,9 @@ import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
 import type { Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { UsageLine } from '../../core/usage.ts'
-import { decided, decisionOn, keyOf } from '../approve.ts'
-import { headerOptions, json, namingCursor, type Route, route } from '../http.ts'
+import { decided, decisionOn, idByKey, keyOf } from '../approve.ts'
+import { errorResponse, headerOptions, json, namingCursor, type Route, route } from '../http.ts'
+import { resumedBy, unknownPlace } from '../resume.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
 import {
   chatJson,
@@ -19,6 +20,11 @@ import {
 } from './interaction.ts'
 import { interactionView } from './projection.ts'
 import * as shapes from './shapes.ts'
+
+const streamHeaders = {
+  'Idempotency-Key': 'The same key again streams the same interaction',
+  'Last-Event-ID': 'Continues the stream after this frame, and starts nothing',
+}
 
 /** The chats API: REST for commands and reads, event streams for what happens. */
 export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
@@ -56,32 +62,41 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
     request: Request,
     start: StartRequest,
   ): Promise<Response> {
+    const resumed = await resumedBy(request, runtime, caller, chatId)
+    if (resumed) return reply(caller, chatId, query, resumed.thread, resumed.run, resumed.cursor)
     const whenBusy = query.when_busy
-    const last = request.headers.get('last-event-id')
-    const cursor = last ? parseCursor(last, 'header.last-event-id') : undefined
     const more: StartRequest = { ...start, ...headerOptions(request) }
     if (query.unattended === 'true') more.options = { ...more.options, unattended: true }
-    const { thread, runId } = await runtime
-      .start(caller, chatId, { ...more, ...(whenBusy && { whenBusy }) })
-      .catch(namingInteraction)
+    const { thread, runId } = await runtime.start(caller, chatId, {
+      ...more,
+      ...(whenBusy && { whenBusy }),
+    })
     const run = thread.state.runs.get(runId)!
+    return reply(caller, chatId, query, thread, run, cursorAt(run.firstSeq - 1))
+  }
+
+  function reply(
+    caller: Caller,
+    chatId: string,
+    query: z.infer<typeof shapes.startQuery>,
+    thread: Thread,
+    { runId }: Run,
+    from: Cursor,
+  ): Response {
     const left =
       query.on_disconnect === 'cancel'
         ? () => void runtime.cancel(caller, chatId, runId).catch(() => {})
         : undefined
-    const from = cursor && cursor.seq <= thread.state.seq ? cursor : cursorAt(run.firstSeq - 1)
     const headers = { 'x-interaction-id': runId }
     return stream(thread, runId, from, { ...(left && { left }), headers })
   }
 
   async function find(caller: Caller, chatId: string, interactionId: string) {
     const thread = await runtime.open(caller, chatId)
-    const run = thread.state.runs.get(interactionId)
-    if (!run) throw new RuntimeError('run_not_found')
-    return { thread, run, state: thread.state }
+    return { thread, run: thread.run(interactionId), state: thread.state }
   }
 
-  return [
+  const routes: Route[] = [
     route({
       method: 'post',
       path: '/chats/{chat_id}/interactions',
@@ -89,7 +104,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       params: shapes.chatParams,
       query: shapes.startQuery,
       body: shapes.startBody,
-      headers: { 'Idempotency-Key': 'The same key again streams the same interaction' },
+      headers: streamHeaders,
       responses: shapes.streamResponses,
       async handle({ params, query, body, caller, request }) {
         const key = keyOf(request, ['start', params.chat_id, body])
@@ -109,7 +124,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       params: shapes.interactionParams,
       query: shapes.startQuery,
       body: shapes.editBody,
-      headers: { 'Idempotency-Key': 'The same key again streams the same interaction' },
+      headers: streamHeaders,
       responses: shapes.streamResponses,
       async handle({ params, query, body, caller, request }) {
         const { chat_id, interaction_id: replaces } = params
@@ -162,7 +177,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       async handle({ params, caller }) {
         const { chat_id, interaction_id } = params
         await find(caller, chat_id, interaction_id)
-        await runtime.cancel(caller, chat_id, interaction_id).catch(namingInteraction)
+        await runtime.cancel(caller, chat_id, interaction_id)
         const message = 'Interaction will stop at next checkpoint'
         return json({ status: 'cancelling', interaction_id, message })
       },
@@ -174,15 +189,19 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       params: shapes.interactionParams,
       body: shapes.emptyBody,
       bodyOptional: true,
+      headers: streamHeaders,
       responses: shapes.streamResponses,
       async handle({ params, caller, request }) {
         const { chat_id, interaction_id } = params
-        const { options } = headerOptions(request)
-        const { state } = await find(caller, chat_id, interaction_id)
-        const from = state.seq
-        const thread = await runtime
-          .retry(caller, chat_id, interaction_id, options)
-          .catch(namingInteraction)
+        const { key } = keyOf(request, ['retry', params])
+        const { state, run } = await find(caller, chat_id, interaction_id)
+        const resumed = await resumedBy(request, runtime, caller, chat_id)
+        if (resumed && resumed.run.runId !== interaction_id) throw unknownPlace()
+        if (resumed) return stream(resumed.thread, interaction_id, resumed.cursor)
+        const again = key !== undefined && state.keys.has(key.key)
+        const from = again ? run.retriedSeq - 1 : state.seq
+        const retrying = { ...headerOptions(request), ...(key && { key }) }
+        const thread = await runtime.retry(caller, chat_id, interaction_id, retrying)
         return stream(thread, interaction_id, cursorAt(from))
       },
     }),
@@ -283,28 +302,32 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       summary: 'Create an empty chat',
       body: shapes.createBody,
       bodyOptional: true,
+      headers: { 'Idempotency-Key': 'Without an id, the same key again gets the same chat' },
       responses: shapes.createResponses,
-      async handle({ body, caller }) {
-        const { id = runtime.newId('chat'), ...rest } = body
+      async handle({ body, caller, request }) {
+        const { key } = keyOf(request, ['create', body])
+        const byKey = body.id === undefined ? idByKey('chat', caller, key) : undefined
+        const { id = byKey ?? runtime.newId('chat'), ...rest } = body
         const { thread, fresh } = await runtime.create(caller, id, rest)
-        if (!fresh) throw new RuntimeError('thread_exists')
+        if (!fresh && !byKey) throw new RuntimeError('thread_exists')
         return json(chatJson(thread.state, { all: false }), 201)
       },
     }),
   ]
+  return routes.map((one) => ({ ...one, fail }))
 }
 
-/** Core names runs; this wire's clients know them as interactions. */
-function namingInteraction(error: unknown): never {
-  if (!(error instanceof RuntimeError) || !error.data) throw error
-  const { run_id, asks, status } = error.data
-  const run = { status } as Run
-  const data = {
+/** Core names threads and runs; this wire's clients know them as chats and interactions. */
+function fail(error: RuntimeError): Response {
+  const { code, message, field, retryAfter, data } = error
+  const { thread_id, run_id, asks, status, ...rest } = data ?? {}
+  const named = {
+    ...rest,
+    ...(thread_id !== undefined && { chat_id: thread_id }),
     ...(run_id !== undefined && { interaction_id: run_id }),
-    ...(status !== undefined && { status: statusOf(run) }),
+    ...(status !== undefined && { status: statusOf({ status } as Run) }),
     ...(asks !== undefined && { approval_ids: asks }),
   }
-  const { code, message, field, retryAfter, cause } = error
-  const rest = { ...(field !== undefined && { field }), ...(retryAfter && { retryAfter }) }
-  throw new RuntimeError(code, message, { cause, ...rest, data })
+  const more = { ...(field !== undefined && { field }), ...(retryAfter && { retryAfter }) }
+  return errorResponse(new RuntimeError(code, message, { ...more, data: named }))
 }

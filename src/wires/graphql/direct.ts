@@ -15,6 +15,7 @@ import { arePlain } from './plain.ts'
 import { scalars } from './scalars.ts'
 import { typeDefs } from './schema.ts'
 import type { GenerateInput } from './shapes.ts'
+import { variablesProblem } from './variables.ts'
 
 /** Digests of the documents that the encoder answers: the mutation of CopilotKit's clients. */
 const known = new Set(['7e89bd7ab0c4036d8106bd163a0a26701b77fddd909f93f7b130885dbf1bbc1f'])
@@ -55,6 +56,7 @@ export function directCalls() {
     const checked = messages
       ? { ...variables, data: { ...variables.data, messages: [] } }
       : variables
+    if (variablesProblem(schema, operation, checked)) return undefined
     const { coerced } = getVariableValues(schema, operation.variableDefinitions ?? [], checked)
     if (!coerced) return undefined
     const { data, properties } = coerced as { data: GenerateInput; properties?: object | null }
@@ -87,5 +89,5 @@ export function directResponse(
     }
   }
   const beat = encoder.parts([]) // says that there is more to come, and nothing else
-  return sse(parts, heartbeats, { headers: multipart.headers, beat })
+  return sse(parts, heartbeats, { headers: multipart.headers, beat, whole: true })
 }

@@ -4,7 +4,10 @@ import type { Extensions, MessageRole } from './shapes.ts'
  * What a response is made of, in the words of CopilotKit's runtime: a telling makes them from the
  * journal, the encoder and the executor make responses of them.
  */
-export type RuntimeEvent =
+export type RuntimeEvent = Exclude<ToldEvent, { type: 'AgentStateMessage' }> | StateEvent<string>
+
+/** An event as a telling makes it: the JSON of a long state is made in steps when it is sent. */
+export type ToldEvent =
   /** The agent's, unless `role` says otherwise: what somebody else said on the thread. */
   | {
       type: 'TextMessageStart'
@@ -32,19 +35,7 @@ export type RuntimeEvent =
       result: string
       at: number
     }
-  | {
-      type: 'AgentStateMessage'
-      id: string
-      threadId: string
-      agentName: string
-      nodeName: string
-      runId: string
-      active: boolean
-      running: boolean
-      /** JSON text of an object. */
-      state: string
-      at: number
-    }
+  | StateEvent<string | object>
   /** `value` is JSON text, or plain text. */
   | { type: 'MetaEvent'; name: 'LangGraphInterruptEvent'; value: string }
   | {
@@ -54,6 +45,20 @@ export type RuntimeEvent =
     }
   /** The last one. */
   | { type: 'ResponseEnd'; status: ResponseStatus }
+
+interface StateEvent<State> {
+  type: 'AgentStateMessage'
+  id: string
+  threadId: string
+  agentName: string
+  nodeName: string
+  runId: string
+  active: boolean
+  running: boolean
+  /** JSON text of an object. */
+  state: State
+  at: number
+}
 
 /** Messages that come whole, inside of an interrupt. */
 export type WholeMessage =

@@ -1,5 +1,5 @@
 import { useDeferStream } from '@graphql-yoga/plugin-defer-stream'
-import { type DocumentNode, GraphQLError, visit } from 'graphql'
+import { type DocumentNode, GraphQLError, getOperationAST, validate, visit } from 'graphql'
 import {
   createLRUCache,
   createSchema,
@@ -8,15 +8,18 @@ import {
   type Plugin,
   processRegularResult,
 } from 'graphql-yoga'
+import { pauseBefore } from '../../lib/pause.ts'
 import { Delivery } from './delivery.ts'
 import type { Generated } from './events.ts'
 import { defaultLimits, parseWithin } from './limits.ts'
+import { LongTexts } from './long-texts.ts'
 import { inParts, mannerOf } from './parts.ts'
 import { copilotResponse } from './response.ts'
 import type { Asked } from './runs.ts'
 import { scalars } from './scalars.ts'
 import { typeDefs } from './schema.ts'
 import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
+import { variablesProblem } from './variables.ts'
 
 /** What the operations do. What they throw is told by `tell`. */
 export interface Resolvers {
@@ -39,6 +42,7 @@ interface Context {
   asked: Asked
   body: unknown
   delivery: Delivery
+  long: LongTexts
 }
 
 /** Answers any document; heavy to load. */
@@ -63,7 +67,9 @@ export function graphqlExecutor(resolvers: Resolvers, options: ExecutorOptions) 
     /** `body` is the parsed JSON of a POST; a GET has its query in the address. */
     async execute(request: Request, body: unknown, asked: Asked): Promise<Response> {
       try {
-        return await yoga.fetch(request, { asked, body, delivery: new Delivery(request.signal) })
+        const long = new LongTexts()
+        const delivery = new Delivery(request.signal)
+        return await long.fill(await yoga.fetch(request, { asked, body, delivery, long }))
       } catch (error) {
         if (!request.signal.aborted) throw error
         return new Response(null, { status: 499 }) // for nobody: who asked has left
@@ -79,11 +85,14 @@ function fields(resolvers: Resolvers, { tell }: ExecutorOptions) {
       hello: () => 'Hello World',
       availableAgents: (_: unknown, __: unknown, { asked }: Context) =>
         resolvers.availableAgents(asked),
-      loadAgentState: (_: unknown, { data }: { data: LoadAgentStateInput }, { asked }: Context) =>
-        resolvers.loadAgentState(data, asked),
+      loadAgentState: async (_: unknown, { data }: Loading, { asked, long }: Context) => {
+        const { messages, ...loaded } = await resolvers.loadAgentState(data, asked)
+        return { ...loaded, messages: typeof messages === 'string' ? messages : long.add(messages) }
+      },
     },
     Mutation: {
       generateCopilotResponse: async (_: unknown, given: Given, { asked, delivery }: Context) => {
+        await pauseBefore(given.data.messages.length) // the variables were coerced just now
         const generated = await resolvers.generate(given.data, given.properties ?? {}, asked)
         return copilotResponse(generated, delivery, (error) =>
           tell(error, ['generateCopilotResponse']),
@@ -93,20 +102,29 @@ function fields(resolvers: Resolvers, { tell }: ExecutorOptions) {
   }
 }
 
+interface Loading {
+  data: LoadAgentStateInput
+}
+
 interface Given {
   data: GenerateInput
   properties?: Record<string, unknown> | null
 }
 
+/** Errors of a document that are listed: finding the place of one takes as long as reading the document. */
+const maxErrors = 10
+
 function limited({ introspection }: ExecutorOptions): Plugin {
   const limits = { ...defaultLimits, introspection }
   return {
     onParse: ({ setParseFn }) => setParseFn((source: string) => parseWithin(source, limits)),
-    onValidate:
-      () =>
-      ({ valid, result, setResult }) => {
+    onValidate({ setValidationFn }) {
+      setValidationFn(((schema, document, rules) =>
+        validate(schema, document, rules, { maxErrors })) as typeof validate)
+      return ({ valid, result, setResult }) => {
         if (!(valid || introspection)) setResult((result as GraphQLError[]).map(withoutHints))
-      },
+      }
+    },
   }
 }
 
@@ -122,9 +140,23 @@ const bodyAsRead: Plugin<Context, Context> = {
 /** In parts at the reader's pace where the document asks for parts and the client reads them. */
 function delivered(options: ExecutorOptions): Plugin<Context, Context> {
   return {
-    onExecute({ args }) {
+    async onExecute({ args, setResultAndStopExecution }) {
       const { asked, delivery } = args.contextValue as Context
-      if (mannerOf(asked.request.headers.get('accept')) === 'whole')
+      const operation = getOperationAST(args.document, args.operationName)
+      const problem = operation && variablesProblem(args.schema, operation, args.variableValues)
+      if (problem) {
+        const { message, extensions } = options.tell(problem, undefined)
+        const asGraphql = { ...extensions, http: { status: 400 } }
+        setResultAndStopExecution({
+          errors: [new GraphQLError(message, { extensions: asGraphql })],
+        })
+        return
+      }
+      const { data } = Object(args.variableValues) as { data?: Partial<GenerateInput> }
+      await pauseBefore(data?.messages?.length ?? 0)
+      // Only a run is worth parts. What a query finds is there already, and may have long texts.
+      const isQuery = operation?.operation === 'query'
+      if (isQuery || mannerOf(asked.request.headers.get('accept')) === 'whole')
         args.document = whole(args.document)
       return {
         onExecuteDone({ result, setResult }) {
@@ -186,7 +218,9 @@ function masked(error: unknown, { tell, introspection }: ExecutorOptions): Graph
 
 /** What a wrong name is like would tell the schema word by word. */
 function withoutHints({ message, nodes, path, extensions }: GraphQLError): GraphQLError {
-  return new GraphQLError(message.replace(/ Did you mean .*\?$/, ''), { nodes, path, extensions })
+  const hint = message.endsWith('?') ? message.indexOf(' Did you mean ') : -1
+  const plain = hint < 0 ? message : message.slice(0, hint)
+  return new GraphQLError(plain, { nodes, path, extensions })
 }
 
 /** Few documents are asked for again and again; long ones are not kept for those who make them up. */

@@ -10,6 +10,7 @@ const codes: Partial<Record<ErrorCode, string>> = {
   thread_not_found: 'NOT_FOUND',
   thread_damaged: 'CONFIGURATION_ERROR',
   store_unavailable: 'NETWORK_ERROR',
+  outcome_unknown: 'NETWORK_ERROR',
   overloaded: 'NETWORK_ERROR',
   stopping: 'NETWORK_ERROR',
 }

@@ -1,5 +1,40 @@
-/** GraphiQL in one page that loads nothing: 9 MB, so it is read from disk when first asked for. */
-export async function graphiqlPage(endpoint: string): Promise<string> {
+import { createHash } from 'node:crypto'
+import { unframed } from '../http.ts'
+
+const pages = new Map<string, Promise<{ html: string; policy: string }>>()
+
+/**
+ * GraphiQL for an endpoint in one page that loads nothing, with its content security policy. It has 9 MB, so it is read from disk when it is first
+ * requested, and then kept. The endpoints are those of the configuration.
+ */
+export async function graphiqlPage(endpoint: string): Promise<{ html: string; policy: string }> {
+  let page = pages.get(endpoint)
+  if (!page) {
+    page = render(endpoint).then((html) => ({ html, policy: policyFor(html) }))
+    pages.set(endpoint, page)
+    page.catch(() => pages.delete(endpoint))
+  }
+  return await page
+}
+
+/** Allows the page its own script, by its digest, and requests to this server. */
+function policyFor(html: string): string {
+  const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script = '']) => {
+    return `'sha256-${createHash('sha256').update(script).digest('base64')}'`
+  })
+  return [
+    "default-src 'none'",
+    `script-src ${scripts.join(' ')}`,
+    'worker-src blob:',
+    "style-src 'unsafe-inline'", // its editor writes styles
+    'img-src data:',
+    'font-src data:',
+    "connect-src 'self'",
+    unframed,
+  ].join('; ')
+}
+
+async function render(endpoint: string): Promise<string> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
   const page = renderGraphiQL({
     endpoint: encodeURI(endpoint), // it is written into a script

@@ -2,10 +2,31 @@ import type { RunOptions } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import type { ModelParameters, ToolSpec } from '../../core/model.ts'
 import type { ThreadState } from '../../core/state.ts'
-import { canonical } from '../../lib/canonical.ts'
+import { containsText } from '../../lib/contains.ts'
+import { sameJson } from '../../lib/json-patch.ts'
 import { isStandIn } from '../asks.ts'
-import { forwardedHeaders, parseJson } from '../http.ts'
+import { forwardedHeaders, parseJson, refuseManyTexts } from '../http.ts'
+import {
+  maxAnswers,
+  maxContextItems,
+  maxMessages,
+  maxTools,
+  refuseLargeValue,
+  refuseLongList,
+} from '../limits.ts'
 import type { ForwardedParameters, GenerateInput } from './shapes.ts'
+
+/** Throws `invalid_request` for lists and values beyond the limits of a request. */
+export function refuseLarge(data: GenerateInput, properties: Record<string, unknown>): void {
+  const { messages, frontend, context, agentStates, metaEvents, forwardedParameters } = data
+  refuseLongList(messages, maxMessages, 'data.messages')
+  refuseLongList(frontend.actions, maxTools, 'data.frontend.actions')
+  refuseLongList(context, maxContextItems, 'data.context')
+  refuseLongList(agentStates, maxAnswers, 'data.agentStates')
+  refuseLongList(metaEvents, maxAnswers, 'data.metaEvents')
+  refuseLongList(forwardedParameters?.stop, maxAnswers, 'data.forwardedParameters.stop')
+  refuseLargeValue(properties, 'properties')
+}
 
 /** Actions of the client that may be called: an agent may also call those only meant for agents. */
 export function offered({ frontend, agentSession }: GenerateInput) {
@@ -15,12 +36,13 @@ export function offered({ frontend, agentSession }: GenerateInput) {
 }
 
 export function toolsFrom(data: GenerateInput): ToolSpec[] {
-  return offered(data)
-    .filter(({ name }) => !isStandIn(name)) // the server calls those, the model does not
-    .map(({ name, description, jsonSchema }) => {
-      const parameters = json(jsonSchema, `frontend.actions.${name}.jsonSchema`)
-      return { name, description, parameters }
-    })
+  const actions = offered(data).filter(({ name }) => !isStandIn(name)) // the server calls those, the model does not
+  const schemas = actions.map(({ jsonSchema }) => jsonSchema)
+  refuseManyTexts(schemas, 'data.frontend.actions')
+  return actions.map(({ name, description, jsonSchema }) => {
+    const parameters = json(jsonSchema, `frontend.actions.${name}.jsonSchema`)
+    return { name, description, parameters }
+  })
 }
 
 /** What is meant for the run beside its message. `instructions` are those among the messages. */
@@ -53,10 +75,15 @@ function contextFrom({ context, frontend }: GenerateInput, instructions: readonl
   const all = (context ?? []).map(({ description, value }) => ({ description, value }))
   const full = frontend.toDeprecate_fullContext
   if (full) all.push({ description: 'Context', value: full })
+  const written = instructions.join('\n')
+  const compares = written.length * all.length <= maxSearched
   return all
-    .filter(({ value }) => !instructions.some((one) => one.includes(value)))
+    .filter(({ value }) => !(compares && containsText(written, value)))
     .map(({ description, value }) => `${description}: ${value}`)
 }
+
+/** Characters that are searched for context; with more, context that is written already is sent again. */
+const maxSearched = 1_000_000
 
 export function parametersFrom(wishes: ForwardedParameters): ModelParameters {
   const { model, maxTokens, stop, temperature, toolChoice, toolChoiceFunctionName } = wishes
@@ -89,11 +116,14 @@ export function ownState({ agentStates, agentSession, agentState }: GenerateInpu
 /** The same, when it is another than ours. */
 export function stateFrom(data: GenerateInput, state: ThreadState, agent: string) {
   const value = ownState(data)
-  const same = value === undefined || canonical(value) === canonical(state.states.get(agent))
+  const same = value === undefined || sameJson(value, state.states.get(agent))
   return same ? {} : { state: { value } }
 }
 
-const json = (text: string, field: string): unknown =>
-  parseJson(text, field, (cause) => {
+function json(text: string, field: string): unknown {
+  const value = parseJson(text, field, (cause) => {
     throw new RuntimeError('invalid_request', `${field}: must be JSON text`, { cause, field })
   })
+  refuseLargeValue(value, field)
+  return value
+}

@@ -21,6 +21,12 @@ test('lets through what GraphiQL asks about the schema', () => {
 
 describe('refuses, and says what would be right:', () => {
   const refused: [what: string, source: string, message: RegExp][] = [
+    [
+      'characters',
+      `${'\n'.repeat(16_384)}{a}`,
+      /more than 16384 characters\. Ask for less .* variables/,
+    ],
+    ['arguments', `{a{${many(33, () => 'b(c:1)')}}}`, /more than 32 arguments/],
     ['tokens', `{${'a '.repeat(4_000)}}`, /more than 4000 tokens\. Ask for less .* variables/],
     ['depth', nested(17), /17 fields deep, and 16 is the limit/],
     [
@@ -55,7 +61,7 @@ test('measures fragments that contain each other no longer than others', () => {
 })
 
 test('refuses what is nested too deeply to be read at all', () => {
-  const limits = { tokens: 100_000 }
+  const limits = { characters: 100_000, tokens: 100_000 }
   const source = `{a(b:${'['.repeat(40_000)}${']'.repeat(40_000)})}`
   expect(() => within(source, limits)).toThrow('The document is nested too deeply. Flatten it.')
 })

@@ -11,6 +11,8 @@ import {
 
 /** How large a document may be. The questions that GraphiQL asks about the schema fit in. */
 export interface Limits {
+  /** The place of each error is found by counting the lines before it. */
+  characters: number
   tokens: number
   /** Fields inside of fields. */
   depth: number
@@ -19,6 +21,8 @@ export interface Limits {
   /** In all of the document. */
   fields: number
   aliases: number
+  /** Validation prints the arguments of each two fields with the same name to compare them. */
+  arguments: number
   directives: number
   /** Uses of named fragments. */
   spreads: number
@@ -29,11 +33,13 @@ export interface Limits {
 }
 
 export const defaultLimits: Limits = {
+  characters: 16_384,
   tokens: 4_000,
   depth: 16,
   valueDepth: 64,
   fields: 500,
   aliases: 16,
+  arguments: 32,
   directives: 64,
   spreads: 32,
   rootFields: 16,
@@ -42,6 +48,10 @@ export const defaultLimits: Limits = {
 
 /** Refuses a document before anything is done that costs more than reading it. */
 export function parseWithin(source: string, limits: Limits): DocumentNode {
+  if (source.length > limits.characters)
+    throw refusal(
+      `The document has more than ${limits.characters} characters. Ask for less at once, and put what is long into variables.`,
+    )
   const document = parsed(source, limits)
   for (const refuse of [count, values, fields]) refuse(document, limits)
   return document
@@ -61,7 +71,7 @@ function parsed(source: string, { tokens }: Limits): DocumentNode {
 }
 
 function count(document: DocumentNode, limits: Limits): void {
-  const counted = { fields: 0, aliases: 0, directives: 0, spreads: 0 }
+  const counted = { fields: 0, aliases: 0, arguments: 0, directives: 0, spreads: 0 }
   const add = (kind: keyof typeof counted, node: ASTNode) => {
     if (++counted[kind] <= limits[kind]) return
     const named = kind === 'spreads' ? 'spreads of fragments' : kind
@@ -71,6 +81,7 @@ function count(document: DocumentNode, limits: Limits): void {
     Field(node) {
       add('fields', node)
       if (node.alias) add('aliases', node)
+      for (const argument of node.arguments ?? []) add('arguments', argument)
       if (!limits.introspection && ['__schema', '__type'].includes(node.name.value))
         throw refusal(
           `This server does not answer questions about its schema. Leave out ${node.name.value}; __typename is fine.`,

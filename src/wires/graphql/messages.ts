@@ -1,4 +1,6 @@
 import { whatIsShown } from '../../core/branch.ts'
+import { type Edit, editsIn } from '../../core/edited.ts'
+import { markerOf } from '../../core/large-parts.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { ThreadState } from '../../core/state.ts'
 import type { MessageInput } from './shapes.ts'
@@ -51,26 +53,37 @@ export function idsIn(list: readonly MessageInput[]): Set<string> {
 
 export const resultId = (callId: string) => `result-${callId}`
 
-/** The thread as clients load it: told apart by their keys, each result right behind its call. */
+/**
+ * The thread as clients load it: told apart by their keys, each result right behind its call. Markers
+ * stand for the data of large images: see `Thread.filled`.
+ */
 export function toClient(state: ThreadState): object[] {
   const said = whatIsShown(state).flatMap((one) => ('message' in one ? [one.message] : []))
   const results = new Map(said.map((message) => [message.callId, message]))
-  return said.flatMap((message) => shown(message, results))
+  const edits = editsIn(state)
+  return said.flatMap((message) => shown(message, results, edits))
 }
 
-function shown(message: Message, results: ReadonlyMap<string | undefined, Message>): object[] {
+function shown(
+  message: Message,
+  results: ReadonlyMap<string | undefined, Message>,
+  edits: ReadonlyMap<string, Edit>,
+): object[] {
   const { id, role } = message
   if (role === 'tool' || role === 'system') return []
   const content = textOf(message)
   const list: object[] = content === '' ? [] : [{ id, role, content }]
   for (const part of message.parts) {
-    if (part.type !== 'media' || part.data === undefined || !part.mediaType.startsWith('image/'))
-      continue
+    if (part.type !== 'media' || !part.mediaType.startsWith('image/')) continue
+    const bytes = part.stored ? markerOf(part.stored) : part.data
+    if (bytes === undefined) continue
     const format = part.mediaType.slice('image/'.length)
-    list.push({ id: content === '' ? id : `${id}-image`, role, format, bytes: part.data })
+    list.push({ id: content === '' ? id : `${id}-image`, role, format, bytes })
   }
   for (const { callId, name, input } of callsOf(message)) {
-    list.push({ id: callId, name, arguments: parsed(input), parentMessageId: id })
+    const edit = edits.get(callId)
+    const ran = edit ? edit.input : parsed(input)
+    list.push({ id: callId, name, arguments: ran, parentMessageId: id })
     const result = results.get(callId)
     if (!result) continue
     const about = { actionExecutionId: callId, actionName: name }

@@ -23,7 +23,7 @@ interface Framing {
 
 const headersOf = (type: string) => ({
   'content-type': type,
-  'cache-control': 'no-cache',
+  'cache-control': 'no-cache, no-store',
   'x-accel-buffering': 'no',
 })
 

@@ -1,7 +1,6 @@
 import { messagesOf } from '../../core/branch.ts'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
-import type { ClientRules } from '../../core/guard.ts'
 import { textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import { isSettled, type Meant } from '../../core/refusals.ts'
@@ -9,13 +8,18 @@ import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
+import { isLong } from '../../lib/json-steps.ts'
+import { idByKey, keyOf } from '../approve.ts'
 import { waitsInside } from '../asks.ts'
 import { refuseContradiction } from '../decisions.ts'
-import { clientId } from '../http.ts'
+import { clientId, isSafeMethod } from '../http.ts'
+import { refuseManyNew } from '../limits.ts'
+import { unknownPlace } from '../resume.ts'
 import { answersIn, nameIn } from './answers.ts'
+import { clientRulesOf } from './client-rules.ts'
 import type { Generated } from './events.ts'
 import { failedStatus } from './failures.ts'
-import { offered, optionsFrom, ownState, stateFrom } from './input.ts'
+import { offered, optionsFrom, ownState, refuseLarge, stateFrom } from './input.ts'
 import { wasShown } from './interrupts.ts'
 import { fullStop } from './making.ts'
 import { fromClient, idsIn, toClient } from './messages.ts'
@@ -64,10 +68,14 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     properties: Record<string, unknown>,
     asked: Asked,
   ): Promise<Generated> {
+    refuseLarge(data, properties)
     const { agent } = find(data.agentSession?.agentName)
-    const given = data.threadId ?? data.agentSession?.threadId ?? runtime.newId('thread')
+    const { key } = keyOf(asked.request, 'generate')
+    const fresh = idByKey('thread', asked.caller, key) ?? runtime.newId('thread')
+    const given = data.threadId ?? data.agentSession?.threadId ?? fresh
     const threadId = idFrom(given, 'data.threadId')
     const said: Said = { ...asked, agent: agent.name, threadId, data, properties }
+    if (isOnce(data) && continues(asked)) return refused(said, unknownPlace())
     if (!isOnce(data))
       return await take(said).catch((error: unknown) => {
         const meant = meantBy(data, threadId)
@@ -84,6 +92,9 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const state = thread?.state ?? emptyState('')
     const messages = fromClient(data.messages, state)
     const news = reconcile(state, { messages, regenerates: false })
+    // Streams of this wire have no ids: a request that continues one contains only messages that are known.
+    if (news.said.length > 0 && continues(one)) throw unknownPlace()
+    refuseManyNew([...news.imported, ...news.said], 'data.messages')
     const forged = news.forged.find((callId) => !wasShown(state, callId))
     if (forged !== undefined) throw unknownResult(forged)
     refuseContradiction(news)
@@ -100,7 +111,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const options = optionsFrom(data, one.properties, news.instructions, one.request)
     const more = { ...stateFrom(data, state, agent), options }
     news.said = news.said.filter(({ id }) => !state.refused.has(id))
-    const rules = rulesOf(data)
+    const rules = clientRulesOf(data)
     const saying = { messages: news.said, agent, ...(rules && { rules }) }
     if (news.said.length > 0) await runtime.admits(caller, threadId, saying)
     const done = await runtime.answer(caller, threadId, { decisions, ...more })
@@ -119,7 +130,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const results = news.results.map(({ askId, message }) => {
       return { askId, text: textOf(message), messageId: message.id }
     })
-    const rules = rulesOf(data)
+    const rules = clientRulesOf(data)
     const begun = await runtime.start(caller, threadId, {
       messages: news.said,
       imported: news.imported,
@@ -197,18 +208,25 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
       }),
     }),
 
-    async loadAgentState(data: LoadAgentStateInput, { caller }: Asked): Promise<LoadedState> {
+    async loadAgentState(
+      data: LoadAgentStateInput,
+      { caller, request }: Asked,
+    ): Promise<LoadedState> {
       const { agent } = find(data.agentName)
       const threadId = idFrom(data.threadId, 'data.threadId')
       const thread = await runtime.find(caller, threadId)
       if (!thread) return { threadId, threadExists: false, state: '{}', messages: '[]' }
-      await stopping.returned(caller, threadId)
+      // CopilotKit's clients load by POST. A GET must not write, so it does not keep a run from being stopped.
+      if (!isSafeMethod(request.method)) await stopping.returned(caller, threadId)
       const { state } = thread
+      const messages = toClient(state)
       return {
         threadId,
         threadExists: true,
         state: JSON.stringify(stateWithoutMessages(state.states.get(agent.name))),
-        messages: JSON.stringify(toClient(state)),
+        messages: isLong(messages)
+          ? () => thread.filledSteps(messages)
+          : await thread.filled(JSON.stringify(messages)),
       }
     },
   }
@@ -240,13 +258,6 @@ function refused(one: Said, error: unknown): Generated {
   })
 }
 
-/** The page's own rules: they come on top of those of the operator. */
-function rulesOf({ cloud }: GenerateInput): ClientRules | undefined {
-  const { allowList: allow = [], denyList: deny = [] } =
-    cloud?.guardrails?.inputValidationRules ?? {}
-  return allow.length + deny.length > 0 ? { allow, deny } : undefined
-}
-
 /** What a request is sent to answer, by a meta event or by the result that it ends in; it may be nothing. */
 function meantBy({ messages, metaEvents }: GenerateInput, thread: string): Meant {
   const value = metaEvents?.find(({ response }) => response)?.value
@@ -269,3 +280,5 @@ const unknownResult = (callId: string) =>
   new RuntimeError('result_unknown', `actionExecutionId ${callId}: no such call was made here.`, {
     field: 'messages',
   })
+
+const continues = ({ request }: Asked): boolean => !!request.headers.get('last-event-id')

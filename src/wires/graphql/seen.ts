@@ -1,6 +1,8 @@
 import { shownRuns } from '../../core/branch.ts'
+import { editsIn } from '../../core/edited.ts'
 import { type Message, textOf } from '../../core/messages.ts'
 import type { ThreadState } from '../../core/state.ts'
+import { canonical } from '../../lib/canonical.ts'
 import { openAsks } from '../asks.ts'
 import { resultId } from './messages.ts'
 import type { GenerateInput } from './shapes.ts'
@@ -19,14 +21,20 @@ export function isBlocked(state: ThreadState, { tools, has }: Listener): boolean
   return interrupts.length > 0 || !calls.every(shown)
 }
 
-/** Whether the client has all that is shown of the thread but this run, and nothing that is not. */
+/**
+ * Whether the client has all that is shown of the thread but this run, and nothing that is not: neither a
+ * message that the thread does not have, nor arguments that the approver of a call has changed.
+ */
 export function isUpToDate(
   state: ThreadState,
   data: GenerateInput,
   to: Listener,
   runId: string,
 ): boolean {
-  for (const { id, textMessage } of data.messages) {
+  const edits = editsIn(state)
+  for (const { id, textMessage, actionExecutionMessage: call } of data.messages) {
+    const edit = call && edits.get(id)
+    if (edit && !isSame(call.arguments, edit.input)) return false
     const { role, content } = textMessage ?? {}
     if (role === 'assistant' && content !== '' && !state.messages.has(id)) return false
   }
@@ -38,6 +46,14 @@ export function isUpToDate(
     }
   }
   return true
+}
+
+function isSame(text: string, input: unknown): boolean {
+  try {
+    return canonical(JSON.parse(text)) === canonical(input)
+  } catch {
+    return false
+  }
 }
 
 function hasAll({ has, hidden }: Listener, message: Message): boolean {

@@ -101,9 +101,9 @@ export interface LoadAgentStateInput {
 export interface LoadedState {
   threadId: string
   threadExists: boolean
-  /** JSON texts. */
+  /** JSON texts. A long one is made in steps. */
   state: string
-  messages: string
+  messages: string | (() => AsyncIterable<string>)
 }
 
 export interface AvailableAgents {

@@ -2,7 +2,7 @@ import type { Piece } from '../../core/agent.ts'
 import { type Cursor, follow } from '../../core/follow.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { RuntimeEvent } from './events.ts'
+import type { RuntimeEvent, ToldEvent } from './events.ts'
 import type { Telling } from './telling.ts'
 
 /** Characters that go out together at most, so that a reader who stops holds little. */
@@ -27,7 +27,8 @@ export async function* told(
         batch.push(...telling.piece(piece, clock.now()))
         size += piece.text.length
       }
-    } else if (step.type === 'entry') batch.push(...telling.entry(step.entry))
+    } else if (step.type === 'entry')
+      for (const event of telling.entry(step.entry)) batch.push(await filled(thread, event))
     const idle = step.type === 'idle' || (step.type === 'pieces' && step.idle)
     if (batch.length > 0 && (telling.over || idle || size >= batchSize)) {
       yield batch
@@ -38,6 +39,16 @@ export async function* told(
     if (telling.over) return
   }
   if (!signal.aborted) yield [...batch, ...telling.gone()]
+}
+
+/** The event with the data of large images. */
+async function filled(thread: Thread, event: ToldEvent): Promise<RuntimeEvent> {
+  if (event.type !== 'AgentStateMessage') return event
+  const { state: given } = event
+  if (typeof given === 'string') return { ...event, state: await thread.filled(given) }
+  let state = ''
+  for await (const step of thread.filledSteps(given)) state += step
+  return { ...event, state }
 }
 
 /** Neighbours of the same text that wait together are one. */

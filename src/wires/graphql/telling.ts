@@ -3,9 +3,10 @@ import type { Known } from '../../core/entries.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
-import { canonical } from '../../lib/canonical.ts'
+import { sameJson } from '../../lib/json-patch.ts'
+import { isLong } from '../../lib/json-steps.ts'
 import { openAsks, standInCall, waitsInside } from '../asks.ts'
-import type { ResponseStatus, RuntimeEvent } from './events.ts'
+import type { ResponseStatus, RuntimeEvent, ToldEvent } from './events.ts'
 import { failedStatus, stoppedStatus } from './failures.ts'
 import { interruptEvent } from './interrupts.ts'
 import { contentOf, endOf, fullStop, type Growing, startOf } from './making.ts'
@@ -78,7 +79,7 @@ export class Telling {
     return events
   }
 
-  entry(entry: Known): RuntimeEvent[] {
+  entry(entry: Known): ToldEvent[] {
     if (entry.runId !== this.runId) return []
     switch (entry.kind) {
       case 'message.added':
@@ -176,7 +177,7 @@ export class Telling {
     return events
   }
 
-  #event(entry: Known, name: string, value: unknown): RuntimeEvent[] {
+  #event(entry: Known, name: string, value: unknown): ToldEvent[] {
     if (name === 'Exit') this.#stays = false
     if (name !== 'step.started' && name !== 'step.finished') return []
     this.#node = String((value as { name?: unknown } | null)?.name ?? '')
@@ -184,18 +185,19 @@ export class Telling {
   }
 
   /** The agent's whole state: what a client is told takes the place of what it has. */
-  #state(entry: Known, active: boolean, more?: { messages: object[] }): RuntimeEvent[] {
+  #state(entry: Known, active: boolean, more?: { messages: object[] }): ToldEvent[] {
     const { agent, threadId } = this.#to
     if (agent === undefined && !more) return []
     const agentName = agent ?? this.#run?.agent ?? ''
     const about = { threadId, agentName, nodeName: this.#node, runId: this.runId }
-    const state = JSON.stringify({ ...stateWithoutMessages(this.#shared), ...more })
+    const value = { ...stateWithoutMessages(this.#shared), ...more }
+    const state = isLong(value) ? value : JSON.stringify(value)
     const id = `${this.runId}-state-${entry.seq}${active ? '' : '-end'}`
     const running = agent !== undefined && this.#stays
     return [{ type: 'AgentStateMessage', id, ...about, active, running, state, at: entry.at }]
   }
 
-  #end(entry: Known): RuntimeEvent[] {
+  #end(entry: Known): ToldEvent[] {
     this.over = true
     const status = statusOf(entry)
     const failed = status.code === 'Failed' ? 'The run has ended before this was whole.' : again
@@ -235,7 +237,7 @@ export class Telling {
   }
 
   /** The state at the end; to a client that lacks something, with all that the thread holds. */
-  #last(entry: Known): RuntimeEvent[] {
+  #last(entry: Known): ToldEvent[] {
     const { agent } = this.#to
     if (entry.kind === 'run.completed' && this.#lacks())
       return this.#state(entry, false, { messages: toClient(this.#thread.state) })
@@ -250,7 +252,7 @@ const again = 'This was cut off and is given again.'
 
 /** A client need not be told of the state that it brought itself. */
 const isOwn = ({ actor, body }: Known<'state.patched'>, { state }: Listener): boolean =>
-  actor.type === 'user' && canonical(body.value) === canonical(state)
+  actor.type === 'user' && sameJson(body.value, state)
 
 function statusOf(entry: Known): ResponseStatus {
   if (entry.kind === 'run.failed') return failedStatus(entry.body.error)

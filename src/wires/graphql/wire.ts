@@ -1,8 +1,8 @@
-import { timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Log } from '../../core/worker.ts'
+import { lazily } from '../../lib/lazily.ts'
 import { type Call, parseJson, type Route, retryHeaders, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
 import { alive } from './alive.ts'
@@ -19,8 +19,6 @@ export interface GraphqlOptions {
   stop: StopRule
   introspection: boolean
   graphiql: boolean
-  /** The key that pages must send, where the operator wants one. */
-  publicKey: string | undefined
   log: Log
 }
 
@@ -67,7 +65,6 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
   }
 
   async function post({ body, caller, request }: Call<unknown, unknown, Operation>) {
-    checkKey(request, options.publicKey)
     const asked = { caller, request }
     const { read, respond } = await direct()
     const call = read(body, request.headers.get('accept') ?? '')
@@ -89,14 +86,17 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
     return await execute(asked.request, body, asked)
   }
 
-  async function get({ caller, request }: Call<unknown, unknown, unknown>): Promise<Response> {
-    const { pathname, searchParams } = new URL(request.url)
-    const page = (request.headers.get('accept') ?? '').includes('text/html')
-    if (page && !searchParams.has('query')) {
+  async function get({ caller, request }: Call<unknown, unknown, unknown>, endpoint: string) {
+    const { searchParams } = new URL(request.url)
+    if (wantsPage(request)) {
       if (!options.graphiql) throw new RuntimeError('not_found')
       const { graphiqlPage } = await import('./graphiql.ts')
-      const headers = { 'content-type': 'text/html; charset=utf-8' }
-      return new Response(await graphiqlPage(pathname), { headers })
+      const { html, policy } = await graphiqlPage(endpoint)
+      const headers = {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': policy,
+      }
+      return new Response(html, { headers })
     }
     for (const name of ['variables', 'extensions']) {
       const field = `query.${name}`
@@ -117,9 +117,16 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
       method: 'get',
       path: `${base}/graphql`,
       summary: 'A page to try GraphQL on, or the result of ?query=',
-      handle: echoing(get),
+      isPublic: wantsPage,
+      handle: echoing((call: Call<unknown, unknown, unknown>) => get(call, `${base}/graphql`)),
     }),
   ])
+}
+
+/** Whether the request is for GraphiQL, which is the same for everybody and shows no data. */
+function wantsPage({ headers, url }: Request): boolean {
+  const html = (headers.get('accept') ?? '').includes('text/html')
+  return html && !new URL(url).searchParams.has('query')
 }
 
 /** What the log says of a request that failed. */
@@ -168,24 +175,4 @@ function errorResult(error: RuntimeError, status: number, path?: string[]): Resp
   const type = 'application/graphql-response+json; charset=utf-8'
   const headers = { 'content-type': type, ...retryHeaders(error) }
   return new Response(JSON.stringify({ errors: [told], data: null }), { status, headers })
-}
-
-function checkKey(request: Request, expected: string | undefined): void {
-  if (expected === undefined) return
-  const given = Buffer.from(request.headers.get('x-copilotcloud-public-api-key') ?? '')
-  const wanted = Buffer.from(expected)
-  if (given.length === wanted.length && timingSafeEqual(given, wanted)) return
-  const problem = 'Send the public API key of this server (x-copilotcloud-public-api-key).'
-  throw new RuntimeError('unauthenticated', problem)
-}
-
-function lazily<T>(load: () => Promise<T>): () => Promise<T> {
-  let loaded: Promise<T> | undefined
-  return () => {
-    loaded ??= load().catch((error: unknown) => {
-      loaded = undefined
-      throw error
-    })
-    return loaded
-  }
 }

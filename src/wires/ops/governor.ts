@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { BudgetChange } from '../../core/budget-set.ts'
 import type { Runtime } from '../../core/runtime.ts'
+import { keyOf } from '../approve.ts'
 import { budgetLimits } from '../decisions.ts'
 import { clientId, json, type Route, route } from '../http.ts'
 
@@ -61,11 +62,13 @@ export const governorRoutes = (runtime: Runtime): Route[] => [
     summary: 'Set the budget of a thread; a run that waits for more goes on',
     params,
     body: change,
+    headers: { 'Idempotency-Key': 'The same key again changes nothing' },
     responses,
     wire: 'ops',
-    async handle({ params: { id }, body, caller }) {
+    async handle({ params: { id }, body, caller, request }) {
       const named = { input: 'body', value: 'body', limit: 'body.actionLimit' }
-      return json(await runtime.setGovernor(caller, id, body as BudgetChange, named))
+      const { key } = keyOf(request, ['governor', id, body])
+      return json(await runtime.setGovernor(caller, id, body as BudgetChange, named, key))
     },
   }),
 ]

@@ -29,7 +29,10 @@ const entry = z.object({
   run: z.string().optional(),
   leg: z.string().optional(),
   actor: z.object({ type: z.string(), id: z.string(), wire: z.string().optional() }),
-  /** As it was written; null where it is too large for a list, and then `size` says how large. */
+  /**
+   * As it was written, without the data of large images and documents; null where it is too large for
+   * a list, and then `size` says how large.
+   */
   body: z.unknown(),
   size: z.number(),
 })

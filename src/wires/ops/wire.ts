@@ -1,5 +1,6 @@
 import type { Runtime } from '../../core/runtime.ts'
-import { json, type Route, route } from '../http.ts'
+import { sha256 } from '../../lib/canonical.ts'
+import { json, type Route, route, unframed } from '../http.ts'
 import { docsPage } from './docs-page.ts'
 import { openApi } from './openapi.ts'
 
@@ -9,6 +10,14 @@ export function opsWire(
   routes: () => readonly Route[],
   version: string,
 ): Route[] {
+  // Made with the first request: it takes some ten milliseconds, and anybody may ask.
+  let made: { json: Fixed; page: Fixed } | undefined
+  const documents = () => {
+    if (made) return made
+    const document = openApi(routes(), version)
+    made = { json: fixed(JSON.stringify(document)), page: fixed(docsPage(document)) }
+    return made
+  }
   return [
     route({
       method: 'get',
@@ -39,21 +48,42 @@ export function opsWire(
       method: 'get',
       path: '/openapi.json',
       summary: 'This API as an OpenAPI document',
-      responses: { 200: { description: 'OpenAPI 3.1' } },
-      handle: async () => json(openApi(routes(), version)),
+      responses: { 200: { description: 'OpenAPI 3.1' }, 304: { description: 'As you have it' } },
+      handle: async ({ request }) =>
+        unchanging(request, documents().json, {
+          'content-type': 'application/json; charset=utf-8',
+        }),
     }),
     route({
       method: 'get',
       path: '/docs',
       summary: 'This API as a page',
-      responses: { 200: { description: 'HTML' } },
-      handle: async () =>
-        new Response(docsPage(openApi(routes(), version)), {
-          headers: {
-            'content-type': 'text/html; charset=utf-8',
-            'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-          },
+      responses: { 200: { description: 'HTML' }, 304: { description: 'As you have it' } },
+      handle: async ({ request }) =>
+        unchanging(request, documents().page, {
+          'content-type': 'text/html; charset=utf-8',
+          'content-security-policy': `default-src 'none'; style-src 'unsafe-inline'; ${unframed}`,
         }),
     }),
   ]
+}
+
+interface Fixed {
+  text: string
+  etag: string
+}
+
+const fixed = (text: string): Fixed => ({ text, etag: `"${sha256(text).slice(0, 32)}"` })
+
+/** A text that stays the same while the server runs; nothing for a client that has it. */
+function unchanging(
+  request: Request,
+  { text, etag }: Fixed,
+  headers: Record<string, string>,
+): Response {
+  const caching = { etag, 'cache-control': 'no-cache' }
+  const known = request.headers.get('if-none-match')?.split(',') ?? []
+  if (known.some((one) => one.trim().replace(/^W\//, '') === etag))
+    return new Response(null, { status: 304, headers: caching })
+  return new Response(text, { headers: { ...headers, ...caching } })
 }

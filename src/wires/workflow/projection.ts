@@ -1,7 +1,10 @@
 import type { Piece } from '../../core/agent.ts'
+import { editOf, editOfCall } from '../../core/edited.ts'
 import type { Known } from '../../core/entries.ts'
+import { namesText } from '../../core/follow.ts'
 import { textOf } from '../../core/messages.ts'
 import { ended, type Run } from '../../core/state.ts'
+import { shownKey } from '../../core/tail.ts'
 import type { Thread } from '../../core/thread.ts'
 import {
   type AgentMoved,
@@ -26,6 +29,7 @@ export function workflowView(thread: Thread, runId: string, options: Options): P
   const teller = new Teller(thread, runId, options)
   return {
     dialect: `workflow:${runId}`,
+    names: namesText(runId, state.clientId),
     entry: (entry, shown) => (entry.runId === runId ? teller.entry(entry, shown) : []),
     piece: (piece, of) => (of === runId ? teller.piece(piece) : undefined),
     retracted: (ids) => teller.retracted(ids),
@@ -38,8 +42,6 @@ class Teller {
   readonly #thread: Thread
   readonly #runId: string
   readonly #options: Options
-  /** Who writes a message that is open. */
-  readonly #writers = new Map<string, string>()
 
   constructor(thread: Thread, runId: string, options: Options) {
     this.#thread = thread
@@ -64,10 +66,15 @@ class Teller {
       case 'message.retracted':
         return [tell('retracted', { message_ids: entry.body.ids })]
       case 'effect.intended': {
-        const { effect, name, input, callId, effectId, path } = entry.body
+        const { effect, name, input, callId, effectId, path, askId, grantId } = entry.body
         if (effect !== 'tool') return []
         const about = { tool_name: name, tool_args: input, tool_call_id: callId ?? effectId }
-        return [tell('tool_call', { ...about, agent: this.#agentAt(path) })]
+        const edit = editOfCall(this.#thread.state, askId)
+        const more = {
+          ...(edit && { edited: true, original_args: edit.original }),
+          ...(grantId !== undefined && { grant_id: grantId }),
+        }
+        return [tell('tool_call', { ...about, agent: this.#agentAt(path), ...more })]
       }
       case 'ask.raised':
         return [tell('approval_required', this.#approval(entry))]
@@ -84,12 +91,13 @@ class Teller {
     }
   }
 
-  piece({ kind, id, messageId = id, text }: Piece): Frame | undefined {
+  piece({ kind, id, messageId = id, path, text }: Piece): Frame | undefined {
     if (kind !== 'text' && kind !== 'reasoning') return undefined
-    const agent = this.#writer(messageId)
+    const agent = this.#agentAt(path)
     const at = this.#options.now()
-    if (kind === 'reasoning') return this.#frame('thinking', { agent, content: text }, at)
-    return this.#frame('agent_stream', { agent, content: text, content_type: 'text' }, at)
+    const about = { agent, message_id: messageId, content: text }
+    if (kind === 'reasoning') return this.#frame('thinking', about, at)
+    return this.#frame('agent_stream', { ...about, content_type: 'text' }, at)
   }
 
   retracted(ids: readonly string[]): Frame {
@@ -103,7 +111,7 @@ class Teller {
     return { event, data: JSON.stringify(envelope) }
   }
 
-  /** What was not shown in pieces is shown whole. */
+  /** Sends the part of the text that this reader did not get as pieces. */
   #message(entry: Known<'message.added'>, shown: ReadonlyMap<string, number>): Frame[] {
     const { message, for: whom, path } = entry.body
     const agent = this.#agentAt(path)
@@ -116,8 +124,10 @@ class Teller {
       const outcome = { result, success: !failed, error: failed ? text : null }
       return [tell('tool_result', { tool_call_id, tool_name, ...outcome, agent })]
     }
-    if (text === '' || shown.has(message.id)) return []
-    return [tell('agent_stream', { agent, content: text, content_type: 'text' })]
+    const content = text.slice(shown.get(shownKey('text', message.id)) ?? 0)
+    if (content === '') return []
+    const about = { agent, message_id: message.id, content }
+    return [tell('agent_stream', { ...about, content_type: 'text' })]
   }
 
   #approval({ at, body: { ask } }: Known<'ask.raised'>): object {
@@ -144,7 +154,9 @@ class Teller {
     const waited = record ? Math.round((record.ask.deadline - record.raisedAt) / 1_000) : 0
     if (state === 'timeout')
       return [this.#frame('approval_timeout', { approval_id: askId, timeout_seconds: waited }, at)]
-    const data = { approval_id: askId, status: state, reason: reason ?? null }
+    const edit = editOf(record)
+    const edited = edit && { edited: true, input: edit.input, original_input: edit.original }
+    const data = { approval_id: askId, status: state, reason: reason ?? null, ...edited }
     return [this.#frame('approval_response', data, at)]
   }
 
@@ -209,16 +221,6 @@ class Teller {
     const said = this.#run.messageIds.map((id) => messages.get(id)?.message)
     const user = said.find((message) => message?.role === 'user')
     return user ? textOf(user) : ''
-  }
-
-  #writer(messageId: string): string {
-    const known = this.#writers.get(messageId)
-    if (known !== undefined) return known
-    const { effects } = this.#thread.state
-    const effectId = this.#run.effectIds.findLast((id) => effects.get(id)?.messageId === messageId)
-    const agent = this.#agentAt(effects.get(effectId ?? '')?.intent.path)
-    this.#writers.set(messageId, agent)
-    return agent
   }
 
   /** Who works at the end of a path: its last agent is named by the state that says so. */

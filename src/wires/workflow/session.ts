@@ -1,3 +1,4 @@
+import { asDecided, editOf } from '../../core/edited.ts'
 import { textOf } from '../../core/messages.ts'
 import type { Run, ThreadState } from '../../core/state.ts'
 import { type AgentSession, innerPartsOf, lastSaid, partsOf } from '../agents-told.ts'
@@ -13,7 +14,14 @@ export interface Session {
   /** What each agent gave last, as `<agent>_output`. */
   shared_context: Record<string, unknown>
   workflow_status: 'initialized' | 'running' | 'completed' | 'failed'
-  approval_requests: { approval_id: string; title: string; status: string; timeout_at: string }[]
+  approval_requests: {
+    approval_id: string
+    title: string
+    status: string
+    timeout_at: string
+    /** The approver changed what was asked. */
+    edited?: true
+  }[]
 }
 
 /** A pure function of the journal's fold: it may be forgotten at any time, and is made again. */
@@ -31,11 +39,12 @@ export function sessionOf(state: ThreadState, ttl: number): Session {
     workflow_status: workflowStatus([...agents.values()].map(({ status }) => status)),
     approval_requests: [...state.asks.values()]
       .filter(({ ask }) => ask.kind === 'approval')
-      .map(({ ask, answer }) => ({
-        approval_id: ask.askId,
-        title: ask.title,
-        status: answer?.state ?? 'pending',
-        timeout_at: time(ask.deadline),
+      .map((record) => ({
+        approval_id: record.ask.askId,
+        title: asDecided(record).title,
+        status: record.answer?.state ?? 'pending',
+        timeout_at: time(record.ask.deadline),
+        ...(editOf(record) && { edited: true as const }),
       })),
   }
 }

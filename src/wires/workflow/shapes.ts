@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { decisionFields } from '../approve.ts'
 import { clientId, clientText, spoken } from '../http.ts'
+import { limitedRecord, maxMessages } from '../limits.ts'
 
 const session_id = clientId.optional()
 
@@ -14,21 +15,21 @@ export const chatBody = z.strictObject({
   /** The last one is what the user says now; those before it are kept where the session is new. */
   messages: z
     .array(
-      z.looseObject({
+      z.object({
         id: clientId.optional(),
         role: z.enum(['user', 'assistant', 'system']),
         content: clientText,
       }),
     )
     .min(1)
-    .max(1_000)
+    .max(maxMessages, `has more than ${maxMessages} items. Send fewer.`)
     .refine((list) => list.at(-1)?.role === 'user', 'the last one must be of the user')
     .refine((list) => list.at(-1)?.content.trim() !== '', 'the last one must not be empty')
     .refine((list) => {
       const ids = list.flatMap(({ id }) => id ?? [])
       return new Set(ids).size === ids.length
     }, 'two of them have the same id'),
-  context: z.record(z.string(), z.unknown()).optional(),
+  context: limitedRecord.optional(),
   session_id,
   agent: z.string().min(1).max(200).optional(),
 })

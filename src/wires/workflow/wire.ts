@@ -5,9 +5,10 @@ import type { Caller, Runtime, StartRequest } from '../../core/runtime.ts'
 import type { ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
-import { digestOf } from '../../lib/canonical.ts'
-import { decided, decisionOn, keyOf } from '../approve.ts'
-import { headerOptions, json, type Route, route } from '../http.ts'
+import { decided, decisionOn, idByKey, keyOf } from '../approve.ts'
+import { headerId, headerOptions, json, type Route, route } from '../http.ts'
+import { refuseManyNew } from '../limits.ts'
+import { resumedBy } from '../resume.ts'
 import { frames, type Heartbeats, sse } from '../sse.ts'
 import { workflowView } from './projection.ts'
 import { sessionOf } from './session.ts'
@@ -23,9 +24,9 @@ export interface WorkflowWireOptions {
   log: Log
 }
 
-/** Who sends the same key again means the same session, also when it was not named. */
-function sessionFor({ tenant, user }: Caller, { key }: StartRequest): string | undefined {
-  return key && `session_${digestOf([tenant, user, key.key]).slice(0, 30)}`
+const streamHeaders = {
+  'Idempotency-Key': 'The same key again streams the same run',
+  'Last-Event-ID': 'Continues the stream after this frame, and starts nothing',
 }
 
 /** The orchestrator's API: runs as its events, decisions, and how sessions stand. */
@@ -36,7 +37,7 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
     const { agent: name } = thread.state.runs.get(runId)!
     const orchestrates = runtime.agent(name)?.orchestrates === true
     const view = workflowView(thread, runId, { orchestrates, now: runtime.clock.now })
-    const headers = { 'x-session-id': thread.state.clientId, 'x-run-id': runId }
+    const headers = { 'x-session-id': headerId(thread.state.clientId), 'x-run-id': runId }
     return sse((signal) => frames(thread, from, view, signal), heartbeats, {
       resumes: true,
       headers,
@@ -49,15 +50,15 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
     start: StartRequest,
     forwarded: Record<string, unknown>,
   ): Promise<Response> {
-    const session_id = sessionId ?? sessionFor(caller, start) ?? runtime.newId('session')
+    const resumed = await resumedBy(request, runtime, caller, sessionId)
+    if (resumed) return stream(resumed.thread, resumed.run.runId, resumed.cursor)
+    const session_id =
+      sessionId ?? idByKey('session', caller, start.key) ?? runtime.newId('session')
     const { options: brought } = headerOptions(request)
     const more = { ...start, options: { ...brought, forwarded: { ...forwarded, session_id } } }
     const { thread, runId } = await runtime.start(caller, session_id, more)
     const { firstSeq } = thread.state.runs.get(runId)!
-    const last = request.headers.get('last-event-id')
-    const cursor = last ? parseCursor(last, 'header.last-event-id') : undefined
-    const from = cursor && cursor.seq <= thread.state.seq ? cursor : cursorAt(firstSeq - 1)
-    return stream(thread, runId, from)
+    return stream(thread, runId, cursorAt(firstSeq - 1))
   }
 
   const follow = (path: string) =>
@@ -72,8 +73,7 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
         const thread = await runtime.open(caller, query.session_id)
         const { state } = thread
         const runId = query.run_id ?? state.active ?? state.head ?? ''
-        const run = state.runs.get(runId)
-        if (!run) throw new RuntimeError('run_not_found')
+        const run = thread.run(runId)
         const last = query.after ?? request.headers.get('last-event-id')
         const field = query.after === undefined ? 'header.last-event-id' : 'query.after'
         const cursor = last ? parseCursor(last, field) : cursorAt(run.firstSeq - 1)
@@ -89,7 +89,7 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
       path: `${base}/chat`,
       summary: 'Say something to an agent and stream what it does, as events of the workflow API',
       body: shapes.chatBody,
-      headers: { 'Idempotency-Key': 'The same key again streams the same run' },
+      headers: streamHeaders,
       responses: shapes.streamResponses,
       async handle({ body, caller, request }) {
         const { messages, context = {}, session_id, agent } = body
@@ -97,6 +97,8 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
           const id = one.id ?? runtime.newId('msg')
           return { id, role: one.role, parts: [{ type: 'text', text: one.content }] }
         })
+        const known = session_id !== undefined && (await runtime.find(caller, session_id))
+        if (!known || known.state.runs.size === 0) refuseManyNew(said, 'body.messages')
         const start = {
           messages: said.slice(-1),
           imported: said.slice(0, -1).map((one) => ({ ...one, imported: true })),
@@ -114,8 +116,9 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
       summary: 'Approve or reject',
       params: shapes.approvalParams,
       body: shapes.approvalBody,
+      headers: { 'Idempotency-Key': 'The same key again gets the first response again' },
       responses: shapes.approvalResponses,
-      async handle({ params: { approval_id }, body, caller }) {
+      async handle({ params: { approval_id }, body, caller, request }) {
         const { action, user_id, reason, answer } = body
         try {
           const { record: asked } = await runtime.inbox.read(caller, approval_id)
@@ -124,7 +127,9 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
           if (answer !== undefined && !(approved && asked.ask.kind === 'input')) throw notAnswered
           const answered = answer === undefined ? { approved } : { answer }
           const said = { ...answered, ...(why !== undefined && { reason: why }) }
-          const { record, mine } = await runtime.inbox.decide(caller, decisionOn(asked.ask, said))
+          const key = keyOf(request, ['decide', approval_id, body])
+          const decision = { ...decisionOn(asked.ask, said), ...key }
+          const { record, mine } = await runtime.inbox.decide(caller, decision)
           decided(record, mine)
           log.info({ approval_id, by: caller.user, user_id, action }, 'approval decided')
           return json({ success: true })
@@ -158,7 +163,7 @@ export function workflowWire(options: WorkflowWireOptions): Route[] {
     path: '/agent-orchestrator',
     summary: 'Analyse an account and stream what the agents do',
     body: shapes.orchestrateBody,
-    headers: { 'Idempotency-Key': 'The same key again streams the same run' },
+    headers: streamHeaders,
     responses: shapes.streamResponses,
     async handle({ body, caller, request }) {
       const { account_id, session_id, user_message } = body

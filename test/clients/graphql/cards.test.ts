@@ -68,6 +68,24 @@ describe('an approval shown as a card of the page', () => {
     expect(server.sent).toEqual([{ to: 'bob', amount: 2 }])
   })
 
+  test('an edited call is shown with the arguments that ran, in the open page and in a new one', async () => {
+    const { server, page } = await carded()
+    const edited = { to: 'bob', amount: 2 }
+    succeeded(await settle(page, { approved: true, editedArgs: edited }))
+    const ran = (messages: Page['messages']) =>
+      messages.flatMap((one) =>
+        one.isActionExecutionMessage() && one.name === 'send' ? [one.arguments] : [],
+      )
+    expect(ran(page.messages)).toEqual([edited])
+    expect(page.shown().at(-1)).toBe('assistant: Done.')
+    const fresh = openPage(server.url, { actions: [approve] })
+    await fresh.load()
+    expect(ran(fresh.messages)).toEqual([edited])
+    // A client that has them is not sent all of the thread again.
+    const again = await page.say('and now?')
+    expect(JSON.stringify(again.last)).not.toContain('"bob"')
+  })
+
   test('is decided by its handler, in the page', async () => {
     const server = await story([[send('1')], [text('Done.')]])
     const seen: unknown[] = []

@@ -3,6 +3,7 @@
 import { type ReactNode, type RefObject, useEffect, useId, useRef, useState } from 'react'
 import type { Decision, WholeApproval } from '../../lib/shapes.ts'
 import { brief } from '../../lib/words.ts'
+import { Confirm } from '../ui/confirm.tsx'
 import { SchemaForm } from './schema-form.tsx'
 import type { Deciding } from './use-decide.ts'
 import { Words } from './words.tsx'
@@ -32,43 +33,70 @@ export function ApprovalActions(props: {
   const { card, input } = approval
   const { ready, decide, problem, field } = deciding
   const [scope, setScope] = useState<Scope>('once')
-  const [asOne, setAsOne] = useState(false)
+  /** An approval of a high risk that waits for its confirmation. */
+  const [unsure, setUnsure] = useState<Decision>()
   /** What was written is there again for who comes back to it. */
   const kept = useRef<Kept>({ words: {} })
   const box = useRef<HTMLDivElement>(null)
+  const button = useRef<HTMLButtonElement>(null)
   const back = () => {
     box.current?.closest('.ask-card')?.querySelector('h2')?.focus() // what has the focus goes
     onMode('choose')
   }
+  const approve = (changes: Pick<Decision, 'edited_input'> = {}) => {
+    const decision = { approved: true, ...changes, ...remembered[scope] }
+    if (card.risk?.level === 'high') setUnsure(decision)
+    else void decide(decision, 'Approved.')
+  }
+  const confirmation = unsure && (
+    <Confirm
+      title={`${brief(card.title.replace(/\?$/, ''), 60)}?`}
+      text={riskWords(unsure)}
+      action="Approve it"
+      keep="Not now"
+      opener={mode === 'edit' ? box.current?.querySelector('[type="submit"]') : button.current}
+      onConfirm={() => {
+        setUnsure(undefined)
+        void decide(unsure, 'Approved.')
+      }}
+      onCancel={() => setUnsure(undefined)}
+    />
+  )
+  const allowFor = card.rule !== undefined && card.tool !== undefined && (
+    <AllowFor tool={card.tool} rule={card.rule} scope={scope} onScope={setScope} />
+  )
   if (mode === 'edit')
     return (
-      <Opened title="Change the arguments" box={box} onBack={back}>
-        <SchemaForm
-          schema={card.schema}
-          value={input}
-          texts={kept.current.texts}
-          onTexts={(texts) => {
-            kept.current.texts = texts
-          }}
-          marks
-          disabled={!ready}
-          refused={{ field, words: problem }}
-          onSubmit={({ value, changed }) => {
-            const edited = changed.length > 0 ? { edited_input: value } : {}
-            void decide({ approved: true, ...edited, ...remembered[scope] }, 'Approved.')
-          }}
-          action={(filled) => (
-            <>
-              <button type="submit" className="button primary" disabled={!ready || !filled}>
-                {changesWords(filled?.changed.length)}
-              </button>
-              <button type="button" className="button" onClick={back}>
-                Back
-              </button>
-            </>
-          )}
-        />
-      </Opened>
+      <>
+        <Opened title="Change the arguments" box={box} onBack={back}>
+          {allowFor}
+          <SchemaForm
+            schema={card.schema}
+            value={input}
+            texts={kept.current.texts}
+            onTexts={(texts) => {
+              kept.current.texts = texts
+            }}
+            marks
+            disabled={!ready}
+            refused={{ field, words: problem }}
+            onSubmit={({ value, changed }) =>
+              approve(changed.length > 0 ? { edited_input: value } : {})
+            }
+            action={(filled) => (
+              <>
+                <button type="submit" className="button primary" disabled={!ready || !filled}>
+                  {changesWords(filled?.changed.length)}
+                </button>
+                <button type="button" className="button" onClick={back}>
+                  Back
+                </button>
+              </>
+            )}
+          />
+        </Opened>
+        {confirmation}
+      </>
     )
   if (mode === 'reject' || mode === 'answer') {
     const reject = mode === 'reject'
@@ -94,32 +122,21 @@ export function ApprovalActions(props: {
       </Opened>
     )
   }
-  const risky = card.risk?.level === 'high'
-  const approve = () => {
-    if (risky && scope !== 'once' && !asOne) return setAsOne(true)
-    void decide({ approved: true, ...remembered[scope] }, 'Approved.')
-  }
   return (
     <>
-      {card.rule !== undefined && card.tool !== undefined && (
-        <AllowFor tool={card.tool} rule={card.rule} scope={scope} onScope={setScope} />
-      )}
+      {allowFor}
       {problem !== undefined && (
         <p className="refused" role="alert">
           {problem}
         </p>
       )}
-      {asOne && (
-        <p className="refused">
-          This is a high risk, and it would not be asked again. Press once more to allow it.
-        </p>
-      )}
       <p className="actions">
         <button
           type="button"
+          ref={button}
           className="button primary approve"
           disabled={!ready}
-          onClick={approve}
+          onClick={() => approve()}
         >
           {brief(card.title.replace(/\?$/, ''), 60)}
         </button>
@@ -159,8 +176,15 @@ export function ApprovalActions(props: {
           Stop here
         </button>
       </p>
+      {confirmation}
     </>
   )
+}
+
+function riskWords({ edited_input, remember }: Decision): string {
+  const changed = edited_input === undefined ? '' : ' You changed its arguments.'
+  const further = remember === undefined ? '' : ' Further calls would not be asked about.'
+  return `This is marked as a high risk.${changed}${further}`
 }
 
 function changesWords(count = 0): string {

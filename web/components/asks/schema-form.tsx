@@ -1,7 +1,7 @@
 'use client'
 
 import { type FormEvent, type ReactNode, useId, useMemo, useState } from 'react'
-import { hiddenIn } from '../../lib/hidden.ts'
+import { hiddenIn, lookalikesIn } from '../../lib/hidden.ts'
 import { type Field, fieldsOf, put, readField, valueAt, written } from '../../lib/schema.ts'
 
 export interface Filled {
@@ -128,6 +128,12 @@ function FormField({ field, text, changed, problem, disabled, onText }: FieldPro
         <p className="note" data-problem>
           This holds characters that cannot be seen or turn the text around:{' '}
           {hiddenIn(text).join(', ')}.
+        </p>
+      )}
+      {lookalikesIn(text).length > 0 && (
+        <p className="note" data-problem>
+          This holds letters that look like those of another alphabet:{' '}
+          {lookalikesIn(text).join(', ')}.
         </p>
       )}
       <p id={`${id}-note`} className="note" data-problem={problem !== undefined || undefined}>

@@ -1,5 +1,6 @@
 'use client'
 
+import { useEffect, useRef } from 'react'
 import type { Actor, Decided, Outcome } from '../../lib/shapes.ts'
 import { moment } from '../../lib/words.ts'
 import { Icon, type IconName } from '../ui/icon.tsx'
@@ -18,8 +19,22 @@ const icons: Record<Face, IconName> = {
 /** How a question ended: who decided, where and when, and what that meant. */
 export function Settled({ ask }: { ask: Decided }) {
   const face = faceOf(ask)
+  const line = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    // A link to a request leads here once it is settled.
+    if (location.hash !== `#${ask.id}`) return
+    line.current?.scrollIntoView({ block: 'center' })
+    line.current?.focus({ preventScroll: true })
+  }, [ask.id])
   return (
-    <div className="settled" data-face={face} data-ask={ask.id} tabIndex={-1}>
+    <div
+      className="settled"
+      id={ask.id}
+      ref={line}
+      data-face={face}
+      data-ask={ask.id}
+      tabIndex={-1}
+    >
       <p>
         <Icon name={icons[face]} />
         <span>
@@ -28,18 +43,25 @@ export function Settled({ ask }: { ask: Decided }) {
         </span>
       </p>
       {ask.reason && face !== 'expired' && <p className="reason">“{ask.reason}”</p>}
-      {ask.input !== undefined && (
-        <details>
-          <summary>The arguments as they were changed</summary>
-          <pre>{JSON.stringify(ask.input, null, 2)}</pre>
-        </details>
+      {ask.edited && ask.callId === undefined && (
+        <Arguments name="Arguments after the edit" input={ask.input} />
       )}
+      {ask.edited && <Arguments name="Original arguments" input={ask.originalInput} />}
     </div>
   )
 }
 
-function faceOf({ state, input }: Decided): Face {
-  if (state === 'approved') return input === undefined ? 'approved' : 'edited'
+function Arguments({ name, input }: { name: string; input: unknown }) {
+  return (
+    <details>
+      <summary>{name}</summary>
+      <pre>{JSON.stringify(input, null, 2)}</pre>
+    </details>
+  )
+}
+
+function faceOf({ state, edited }: Decided): Face {
+  if (state === 'approved') return edited ? 'edited' : 'approved'
   return state === 'timeout' ? 'expired' : state
 }
 
@@ -52,6 +74,8 @@ const outcomes: Record<Outcome, string> = {
 
 function wordsOf({ kind, by, outcome, remember }: Decided, face: Face): string {
   const who = nameOf(by)
+  if (kind === 'in_doubt' && by?.type === 'system' && face === 'answered')
+    return 'Settled: the tool reported the outcome of the call later'
   if (outcome) return `${outcomes[outcome]} ${who}`
   if (kind === 'budget' && face === 'answered') return `The budget was set by ${who}`
   if (kind === 'budget' && face === 'rejected') return `Stopped by ${who}`

@@ -8,12 +8,12 @@ import { reconfigureTool } from '../governor/reconfigure.tsx'
 import { Markdown } from './markdown.tsx'
 import { Reasoning } from './reasoning.tsx'
 import { ToolCall } from './tool-call.tsx'
-import { callsOf, type ShownTurn } from './turns.ts'
+import { callsOf, type ShownTurn, standingOf } from './turns.ts'
 
 /** Thoughts, words and tools of an answer, in their order. */
 export function Answer(props: { turn: ShownTurn; view: ThreadView; live: boolean }) {
   const { turn, view, live } = props
-  const { outline, outputs, calls } = view
+  const { outline, outputs } = view
   const renderCall = useRenderToolCall()
   return turn.parts.map((part, i) => {
     const current = live && i === turn.parts.length - 1
@@ -28,6 +28,7 @@ export function Answer(props: { turn: ShownTurn; view: ThreadView; live: boolean
             function: { name, arguments: input },
           } = call
           const toolMessage = turn.results.get(id)
+          const edit = outline?.decided.findLast((ask) => ask.callId === id && ask.edited)
           if (name === reconfigureTool)
             return (
               <div key={id}>
@@ -38,10 +39,11 @@ export function Answer(props: { turn: ShownTurn; view: ThreadView; live: boolean
             <div key={id} className="call">
               <ToolCall
                 name={name}
-                input={input}
+                input={edit ? JSON.stringify(edit.input) : input}
+                edited={edit !== undefined}
                 result={toolMessage?.content as string | undefined}
                 output={outputs[id]}
-                standing={calls[id] ?? outline?.calls[id]}
+                standing={standingOf(view, id)}
                 ask={outline?.asks.find((ask) => ask.callId === id)}
                 held={isHeld(outline, id)}
                 instead={isAnswered(outline, id)}

@@ -26,9 +26,11 @@ function useColours(text: string, language: string | undefined, live: boolean): 
   useEffect(() => {
     if (live || language === undefined) return
     let wanted = true
-    void import('./highlight.ts').then(({ highlight }) => {
-      if (wanted) setColoured({ text, nodes: highlight(text, language) })
-    })
+    import('./highlight.ts')
+      .then(({ highlight }) => {
+        if (wanted) setColoured({ text, nodes: highlight(text, language) })
+      })
+      .catch(() => {}) // without the highlighter the code is shown in one colour
     return () => {
       wanted = false
     }

@@ -2,12 +2,24 @@
 
 import { useEffect, useRef } from 'react'
 import { isRunning } from '../../lib/link/state.ts'
+import type { Outline } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Icon } from '../ui/icon.tsx'
 import { TurnView } from './turn.tsx'
-import { doneIn, type ShownTurn } from './turns.ts'
+import { callsOf, doneIn, type ShownTurn } from './turns.ts'
 import { useStick } from './use-stick.ts'
 import { useTurnWindow } from './use-turn-window.ts'
+
+/** The turn of the settled request that the address names, if it is in this chat. */
+function linkedTurn(turns: readonly ShownTurn[], outline: Outline | undefined): number | undefined {
+  const id = location.hash.slice(1)
+  const callId = id && outline?.decided.find((ask) => ask.id === id)?.callId
+  if (!callId) return undefined
+  const index = turns.findIndex(({ parts }) =>
+    parts.some((part) => callsOf(part).some((call) => call.id === callId)),
+  )
+  return index < 0 ? undefined : index
+}
 
 /** The turns of a chat. Of a long one only a part is in the page; more comes as it is scrolled to. */
 export function Messages(props: { threadId: string; view: ThreadView; turns: ShownTurn[] }) {
@@ -22,6 +34,15 @@ export function Messages(props: { threadId: string; view: ThreadView; turns: Sho
     latest() // who says something is to see it
     toEnd()
   }, [said, latest, toEnd])
+  const linked = linkedTurn(turns, view.outline)
+  const hidden = linked !== undefined && linked < part.start
+  const { show } = part
+  const led = useRef(false)
+  useEffect(() => {
+    if (!hidden || led.current) return
+    led.current = true // once: then the reader goes where they like
+    show(linked)
+  }, [hidden, linked, show])
   const details = new Map(view.outline?.turns.map((turn) => [turn.messageId ?? '', turn]))
   const running = isRunning(view)
   const unsent = view.problem?.saying

@@ -10,6 +10,8 @@ interface ToolCallProps {
   name: string
   /** JSON text, perhaps not all of it yet. */
   input: string
+  /** The approver changed the arguments: `input` is what ran. */
+  edited: boolean
   result: string | undefined
   /** What it has printed so far. */
   output: string | undefined
@@ -48,7 +50,7 @@ const faces: Record<Face, { words: string; icon?: IconName }> = {
 
 /** One call of a tool: how it stands, how long it took, what went in and what came out. */
 export function ToolCall(props: ToolCallProps) {
-  const { name, input, result, output, standing } = props
+  const { name, input, edited, result, output, standing } = props
   const face = faceOf(props)
   const { words, icon } = faces[face]
   const took = useDuration(standing, face === 'running')
@@ -59,10 +61,19 @@ export function ToolCall(props: ToolCallProps) {
         {icon ? <Icon name={icon} /> : <Spinner />}
         <span className="tool-name">{name.replace(/_+/g, ' ')}</span>
         <span className="tool-state">{words}</span>
+        {edited && <span className="badge">edited</span>}
+        {standing?.grantId !== undefined && (
+          <span
+            className="badge"
+            title="Not asked about: a permission was given earlier in this chat"
+          >
+            allowed earlier
+          </span>
+        )}
         {took !== undefined && <span className="tool-time">{duration(took)}</span>}
         <Icon name="chevron" />
       </summary>
-      <Field label="Input" text={pretty(input)} />
+      <Field label={edited ? 'Input, edited by the approver' : 'Input'} text={pretty(input)} />
       {shown !== undefined && (
         <Field label={result === undefined ? 'Output so far' : 'Output'} text={pretty(shown)} />
       )}

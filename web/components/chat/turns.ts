@@ -1,5 +1,6 @@
 import type { Message } from '@ag-ui/client'
-import type { Outline } from '../../lib/shapes.ts'
+import type { CallStanding, Outline } from '../../lib/shapes.ts'
+import type { ThreadView } from '../../lib/use-link.ts'
 
 export type UserMessage = Extract<Message, { role: 'user' }>
 export type AssistantMessage = Extract<Message, { role: 'assistant' }>
@@ -49,14 +50,23 @@ function samePart(a: Part, b: Part): boolean {
 
 export const callsOf = (part: Part) => (part.role === 'assistant' ? (part.toolCalls ?? []) : [])
 
+/** The state of a call: the outline has all of it as it was read, and the live events what changed since. */
+export function standingOf(
+  { calls, outline }: Pick<ThreadView, 'calls' | 'outline'>,
+  id: string,
+): CallStanding | undefined {
+  const [live, read] = [calls[id], outline?.calls[id]]
+  return live && read ? { ...read, ...live } : (live ?? read)
+}
+
 /** What these turns did that stays done, in the words in which it was decided. */
 export function doneIn(turns: readonly ShownTurn[], outline: Outline | undefined): string[] {
   const calls = turns.flatMap(({ parts }) => parts.flatMap(callsOf))
   return calls.flatMap(({ id, function: { name } }) => {
     const standing = outline?.calls[id]
     if (!standing?.stays) return []
-    const { title = name, input } = outline?.decided.find(({ callId }) => callId === id) ?? {}
-    const changed = input === undefined ? '' : ', with other arguments'
+    const { title = name, edited } = outline?.decided.find(({ callId }) => callId === id) ?? {}
+    const changed = edited ? ' (edited)' : ''
     const ended = standing.state === 'done' ? '' : ` (${standing.state})`
     return [title + changed + ended]
   })

@@ -36,6 +36,11 @@ export function useTurnWindow(count: number, scroller: RefObject<HTMLElement | n
     setFrom(0)
     setUntil(step * 2)
   }, [])
+  /** Shows the turn at this place, and some around it. */
+  const show = useCallback((index: number) => {
+    setFrom(Math.max(0, index - step / 2))
+    setUntil(index + step / 2)
+  }, [])
   const latest = useCallback(() => {
     setFrom(undefined)
     setUntil(undefined)
@@ -48,6 +53,7 @@ export function useTurnWindow(count: number, scroller: RefObject<HTMLElement | n
     start,
     end,
     first,
+    show,
     latest,
     top: useSeen(scroller, more),
     bottom: useSeen(scroller, later),

@@ -5,13 +5,6 @@ import type { AgentInfo } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { Mark } from '../ui/icon.tsx'
 
-const ideas = [
-  'What can you do?',
-  "What's the weather in Barcelona?",
-  'Think hard',
-  'Write a file named notes.txt with the text hello',
-]
-
 /** A chat in which nothing was said yet, or that is on its way. */
 export function Welcome({ view, agent }: { view: ThreadView; agent: AgentInfo | undefined }) {
   const { phase, link, outline } = view
@@ -48,15 +41,17 @@ export function Welcome({ view, agent }: { view: ThreadView; agent: AgentInfo | 
       <Mark />
       <h2>What shall we do?</h2>
       {agent?.description && <p className="quiet">{agent.description}</p>}
-      <ul className="ideas" aria-label="Ideas">
-        {ideas.map((idea) => (
-          <li key={idea}>
-            <button type="button" className="button" onClick={() => link?.say({ content: idea })}>
-              {idea}
-            </button>
-          </li>
-        ))}
-      </ul>
+      {agent?.suggestions && (
+        <ul className="ideas" aria-label="Suggestions">
+          {agent.suggestions.map((text) => (
+            <li key={text}>
+              <button type="button" className="button" onClick={() => link?.say({ content: text })}>
+                {text}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
     </div>
   )
 }

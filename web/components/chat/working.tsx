@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'react'
 import type { ThreadView } from '../../lib/use-link.ts'
-import { callsOf, type ShownTurn } from './turns.ts'
+import { callsOf, type ShownTurn, standingOf } from './turns.ts'
 
 /** That something goes on, in words, while nothing of it can be seen yet. */
 export function Working({ turn, view }: { turn: ShownTurn; view: ThreadView }) {
@@ -38,8 +38,6 @@ export function Working({ turn, view }: { turn: ShownTurn; view: ThreadView }) {
     </p>
   )
 }
-
-const standingOf = ({ calls, outline }: ThreadView, id: string) => calls[id] ?? outline?.calls[id]
 
 function useSecondsUntil(at: number | undefined): number {
   const [now, setNow] = useState(() => Date.now())

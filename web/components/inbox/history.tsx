@@ -34,6 +34,7 @@ export function History() {
               <span className="badge" data-state={one.state}>
                 {states[one.state] ?? one.state}
               </span>
+              {one.edited && <span className="badge">edited</span>}
               <span className="title">{one.title}</span>
               <span className="quiet">
                 {one.decided_by ?? 'nobody'} · {moment(one.decided_at ?? one.deadline)}

@@ -7,7 +7,12 @@ import type { WholeApproval } from '../../lib/shapes.ts'
 import { errorWords } from '../../lib/words.ts'
 import { Facts } from '../asks/facts.tsx'
 
-/** What was decided on, as it was shown. */
+const originalOf = ({ original_input, original_card, card }: WholeApproval) => ({
+  input: original_input,
+  card: original_card ?? card,
+})
+
+/** A settled request: what was approved, and the original request if the approver changed it. */
 export function Past({ id }: { id: string }) {
   const [approval, setApproval] = useState<WholeApproval>()
   const [problem, setProblem] = useState<string>()
@@ -25,7 +30,20 @@ export function Past({ id }: { id: string }) {
   return (
     <div className="past">
       {decision?.reason && <p>“{decision.reason}”</p>}
+      {approval.edited && (
+        <p className="edited">
+          <span className="badge">edited</span> The approver changed the arguments. This is what was
+          approved.
+        </p>
+      )}
       <Facts approval={approval} />
+      {approval.edited && approval.original_card && (
+        <details className="original">
+          <summary>Original request</summary>
+          <p>{approval.original_card.title}</p>
+          <Facts approval={{ ...approval, ...originalOf(approval) }} />
+        </details>
+      )}
       {chat_id !== undefined && (
         <p className="actions">
           <Link className="button" href={`/t/${encodeURIComponent(chat_id)}`} prefetch={false}>

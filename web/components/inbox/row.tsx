@@ -14,12 +14,13 @@ const kinds: Record<Approval['kind'], string> = {
 
 export function Row(props: { approval: Approval; chosen: boolean; onChoose: () => void }) {
   const { approval, chosen, onChoose } = props
-  const { kind, state, title, agent, owner, chat_id, deadline, raised_at } = approval
+  const { kind, state, title, agent, owner, chat_id, deadline, raised_at, edited } = approval
   const left = useLeft(Date.parse(deadline))
   return (
     <div className="row-line">
       <button type="button" className="row" aria-expanded={chosen} onClick={onChoose}>
         <span className="badge attention">{kinds[kind]}</span>
+        {edited && <span className="badge">edited</span>}
         <span className="title">{title}</span>
         <span className="quiet">
           {agent}

@@ -82,9 +82,12 @@ export function told(state: LinkState, name: string, value: unknown): Partial<Li
       toolCallId,
       state: now,
       at,
+      grantId,
     } = value as CallStanding & { toolCallId: string; at: number }
     const times =
-      now === 'running' ? { startedAt: at } : { ...state.calls[toolCallId], endedAt: at }
+      now === 'running'
+        ? { startedAt: at, ...(grantId !== undefined && { grantId }) }
+        : { ...state.calls[toolCallId], endedAt: at }
     return { calls: { ...state.calls, [toolCallId]: { ...times, state: now } } }
   }
   if (name === 'handrail:governor') return { governor: value as Budget }

@@ -8,8 +8,10 @@ export interface ProxyOptions {
   upstream: string
   /** Where the proxy is mounted. */
   mount: string
-  /** The page is served to this machine only: other names that point here are refused. */
-  localOnly: boolean
+  /** The public key of the runtime, where it asks for one. */
+  publicKey?: string | undefined
+  /** Whether requests with this `Host` header are answered. */
+  isHost(host: string): boolean
 }
 
 /**
@@ -32,7 +34,7 @@ export async function forward(request: Request, options: ProxyOptions): Promise<
     address.search = url.search
     const init: RequestInit & { duplex: 'half' } = {
       method: request.method,
-      headers: requestHeaders(request.headers),
+      headers: requestHeaders(request.headers, options.publicKey),
       body: request.body,
       duplex: 'half',
       redirect: 'manual',
@@ -55,29 +57,27 @@ async function passed(answer: Response): Promise<Response> {
   return error(status, { error: `The server answered ${status}`, details })
 }
 
-function refuse({ method, headers }: Request, { localOnly }: ProxyOptions): Response | undefined {
+function refuse({ method, headers }: Request, { isHost }: ProxyOptions): Response | undefined {
   if (!(methods as readonly string[]).includes(method)) {
     const response = error(405, { error: 'Method not allowed', allowed: methods })
     response.headers.set('allow', methods.join(', '))
     return response
   }
   const host = headers.get('host') ?? ''
-  if (localOnly && !isLocal(host)) {
-    const details = 'This page is for this machine only. Set WEB_HOST to serve others.'
+  if (!isHost(host)) {
+    const details = `This page does not answer to the name ${host}. Add it to WEB_ALLOWED_HOSTS.`
     return error(403, { error: 'Host not allowed', details })
   }
   // Pages of others may not use ours to reach the runtime.
   const origin = headers.get('origin')
-  if (origin === null || hostOf(origin) === host) return undefined
-  return error(403, { error: 'Origin not allowed', details: `${origin} may not call this page.` })
+  const safe = method === 'GET' || method === 'HEAD'
+  const foreign = !safe && headers.get('sec-fetch-site')?.toLowerCase() === 'cross-site'
+  if (origin === null ? !foreign : hostOf(origin) === host) return undefined
+  const details = `${origin ?? 'A page of another site'} may not call this page.`
+  return error(403, { error: 'Origin not allowed', details })
 }
 
 const hostOf = (origin: string) => (URL.canParse(origin) ? new URL(origin).host : '')
-
-function isLocal(host: string): boolean {
-  const name = host.replace(/:\d+$/, '')
-  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(name) || name.endsWith('.localhost')
-}
 
 /** No answer: nobody is there, or something went wrong here. */
 function failure(problem: unknown, upstream: string, gone: AbortSignal): Response {

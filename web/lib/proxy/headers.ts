@@ -1,3 +1,6 @@
+/** CopilotKit's name for the key that `HANDRAIL_PUBLIC_API_KEY` asks for. */
+const publicKey = 'x-copilotcloud-public-api-key'
+
 /** What the runtime is told of a request. Cookies stay here: the runtime knows none. */
 const asked = [
   'accept',
@@ -6,6 +9,7 @@ const asked = [
   'content-type',
   'idempotency-key',
   'last-event-id',
+  publicKey,
   'x-api-key',
   'x-model-api-key',
 ]
@@ -21,8 +25,10 @@ const answered = [
   'x-interaction-id',
 ]
 
-export function requestHeaders(from: Headers): Headers {
+/** `key` is the runtime's public key: no secret, so the page's server sends it for every visitor. */
+export function requestHeaders(from: Headers, key?: string): Headers {
   const headers = pick(from, asked)
+  if (key && !headers.has(publicKey)) headers.set(publicKey, key)
   headers.set('accept-encoding', 'identity') // so that what is read can be passed on as it is
   return headers
 }
@@ -30,7 +36,7 @@ export function requestHeaders(from: Headers): Headers {
 export function responseHeaders(from: Headers): Headers {
   const headers = pick(from, answered)
   // `no-transform` keeps whatever stands between from holding a stream back to compress it.
-  headers.set('cache-control', 'no-cache, no-transform')
+  headers.set('cache-control', 'no-store, no-transform')
   headers.set('x-accel-buffering', 'no')
   return headers
 }

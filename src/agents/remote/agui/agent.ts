@@ -4,7 +4,7 @@ import { RuntimeError } from '../../../core/errors.ts'
 import { isStop } from '../../../core/leg.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { payloadOf } from '../answers.ts'
-import { notBegun, pause, type Reach, type ReachOptions, reach } from '../reach.ts'
+import { mayRepeat, pause, type Reach, type ReachOptions, reach } from '../reach.ts'
 import {
   type LegEnd,
   type LegRequest,
@@ -41,7 +41,7 @@ export function aguiAgent(options: AguiAgentOptions): Agent {
       const input = inputFor(request, threadId, way?.properties(request.ctx) ?? {})
       const hearing = new Hearing(name, `${name}/${threadId}`, request)
       try {
-        if (way) yield* overHttp(url!, way, input, hearing, request)
+        if (way) yield* overHttp(url!, way, input, hearing, request, options.idempotent ?? false)
         else yield* here(agent!, input, hearing, request)
       } catch (error) {
         const { signal } = request.ctx
@@ -54,19 +54,21 @@ export function aguiAgent(options: AguiAgentOptions): Agent {
   })
 }
 
-/** Tried again while it has not said anything and cannot have begun. */
+/** Sends the request again while the work did not start, or is idempotent. */
 async function* overHttp(
   url: string,
   way: Reach,
   input: RunAgentInput,
   hearing: Hearing,
   { ctx, signal, effectId }: LegRequest,
+  idempotent: boolean,
 ): AsyncGenerator<AgentEvent, void, undefined> {
   const { HttpAgent } = await import('@ag-ui/client')
   for (let attempt = 1; ; attempt++) {
     const transport = new Transport(way.fetch)
     const headers = { ...(await way.headers(ctx)), 'idempotency-key': effectId }
     const client = new HttpAgent({ url, headers, fetch: transport.fetch })
+    await ctx.hold()
     const stop = () => {
       client.abortRun()
       if (isStop(ctx.signal.reason, 'cancelled')) void stopThere(url, way, headers, input)
@@ -78,7 +80,7 @@ async function* overHttp(
     } catch (error) {
       if (signal.aborted) throw signal.reason
       const known = error instanceof RuntimeError ? error : wrong(messageOf(error))
-      if (!notBegun(known) || attempt >= way.attempts) throw known
+      if (!mayRepeat(known, idempotent) || attempt >= way.attempts) throw known
       const inMs = pause(attempt)
       const { code, message } = known
       yield { type: 'event', name: 'retry', value: { attempt: attempt + 1, inMs, code, message } }

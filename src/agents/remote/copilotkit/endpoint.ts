@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import type { Agent, AgentEvent } from '../../../core/agent.ts'
-import { RuntimeError } from '../../../core/errors.ts'
-import { isStop } from '../../../core/leg.ts'
+import { isRuntimeError, RuntimeError } from '../../../core/errors.ts'
+import { isStop, LegStop } from '../../../core/leg.ts'
 import { OutcomeUnknown, type Tool, type ToolUse } from '../../../core/tool.ts'
 import { digestOf } from '../../../lib/canonical.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { type ActionParameter, actionTool } from '../../../tools/actions.ts'
 import { payloadOf } from '../answers.ts'
 import { jsonLines } from '../lines.ts'
-import { accepted, notBegun, pause, type ReachOptions, type RunAbout, reach } from '../reach.ts'
+import { accepted, mayRepeat, pause, type ReachOptions, type RunAbout, reach } from '../reach.ts'
 import {
   type LegEnd,
   type LegRequest,
@@ -60,6 +60,7 @@ export function copilotKitEndpoint(options: CopilotKitEndpointOptions): Remote {
   ) => {
     const headers = { ...(await way.headers(about?.ctx)), ...about?.more }
     const init = { method: 'POST', body: JSON.stringify(body), signal }
+    await about?.ctx?.hold()
     const json = { 'content-type': 'application/json', accept: 'application/json' }
     return await accepted(
       await way.fetch(`${url}/${path}`, { ...init, headers: { ...headers, ...json } }),
@@ -88,7 +89,7 @@ export function copilotKitEndpoint(options: CopilotKitEndpointOptions): Remote {
               name: one.name,
               ...(description !== undefined && { description }),
             }
-            const work = (request: LegRequest) => agentLeg(one.name, post, request, way)
+            const work = (request: LegRequest) => agentLeg(one.name, post, request, way, rest)
             return remoteAgent(own, {
               timeout: way.total,
               work,
@@ -119,6 +120,7 @@ async function* agentLeg(
   post: Post,
   request: LegRequest,
   way: ReturnType<typeof reach>,
+  { idempotent = false }: Pick<RemoteAgentOptions, 'idempotent'>,
 ): AsyncGenerator<AgentEvent, LegEnd, undefined> {
   const { ctx, signal, effectId, place, messages, tools, answers } = request
   const threadId = String(place?.threadId ?? uuidOf(effectId))
@@ -140,7 +142,7 @@ async function* agentLeg(
     })),
   }
   try {
-    const response = yield* begun(way.attempts, signal, () =>
+    const response = yield* begun(way.attempts, idempotent, signal, () =>
       post('agents/execute', body, signal, { ctx, more: { 'idempotency-key': effectId } }),
     )
     let count = 0
@@ -155,15 +157,17 @@ async function* agentLeg(
     const cancelled = ctx.signal.aborted && isStop(ctx.signal.reason, 'cancelled')
     yield* cancelled ? hearing.scribe.stop() : hearing.scribe.cut()
     if (signal.aborted) throw signal.reason
+    if (error instanceof LegStop) throw error
     throw error instanceof RuntimeError ? error : wrong(String(error).slice(0, 300))
   }
   const node = hearing.node === '__end__' ? undefined : hearing.node
   return { interrupts: hearing.interrupts, place: { threadId, ...(node && { node }) } }
 }
 
-/** Tried again while nothing can have come of it. */
+/** Sends the request again while the work did not start, or is idempotent. */
 async function* begun(
   attempts: number,
+  idempotent: boolean,
   signal: AbortSignal,
   begin: () => Promise<Response>,
 ): AsyncGenerator<AgentEvent, Response, undefined> {
@@ -171,7 +175,7 @@ async function* begun(
     try {
       return await begin()
     } catch (error) {
-      if (signal.aborted || !notBegun(error) || attempt >= attempts) throw error
+      if (signal.aborted || !mayRepeat(error, idempotent) || attempt >= attempts) throw error
       const inMs = pause(attempt)
       const { code, message } = error
       yield { type: 'event', name: 'retry', value: { attempt: attempt + 1, inMs, code, message } }
@@ -217,18 +221,18 @@ function tool({ name, description, parameters }: ActionInfo, post: Post, total: 
         const { result } = (await response.json()) as { result?: unknown }
         return result ?? 'Done.'
       } catch (error) {
-        const code = error instanceof RuntimeError ? error.code : 'remote_cut'
-        // It was sent, and no answer came: it may have happened.
-        if (code === 'remote_cut' || code === 'remote_timeout')
-          throw new OutcomeUnknown(
-            'The connection to the endpoint was lost during the call.',
-            false,
-          )
-        throw error
+        if (error instanceof RuntimeError && !isUnknown(error)) throw error
+        // It was sent, and nobody confirmed it: it may have happened.
+        const lost = 'The connection to the endpoint was lost during the call.'
+        const told = isRuntimeError(error, 'remote_outcome_unknown') ? error.message : lost
+        throw new OutcomeUnknown(told, false)
       }
     },
   }
 }
+
+const isUnknown = ({ code }: RuntimeError): boolean =>
+  code === 'remote_cut' || code === 'remote_timeout' || code === 'remote_outcome_unknown'
 
 function readInfo(given: unknown): z.output<typeof infoSchema> {
   const read = infoSchema.safeParse(given)

@@ -1,11 +1,11 @@
 import type { Client, StreamMode } from '@langchain/langgraph-sdk'
 import type { Agent, AgentEvent } from '../../../core/agent.ts'
 import { RuntimeError } from '../../../core/errors.ts'
-import { isStop } from '../../../core/leg.ts'
+import { isStop, LegStop } from '../../../core/leg.ts'
 import { digestOf } from '../../../lib/canonical.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { payloadOf } from '../answers.ts'
-import { accepted, notBegun, pause, type Reach, type ReachOptions, reach } from '../reach.ts'
+import { accepted, mayRepeat, pause, type Reach, type ReachOptions, reach } from '../reach.ts'
 import {
   type LegEnd,
   type LegRequest,
@@ -71,6 +71,8 @@ async function* work(
   const client = await open(ctx, ends)
   let runId = request.rejoin ? await find(client, threadId, `${effectId}/${attempt}`) : undefined
   try {
+    // It was there a moment ago: starting it again could do the work twice.
+    if (request.rejoin && runId === undefined) throw new RuntimeError('remote_cut')
     if (runId === undefined) {
       yield* untilThere(way, ends, () =>
         client.threads.create({ threadId, ifExists: 'do_nothing' }),
@@ -80,6 +82,7 @@ async function* work(
         runId = run_id
       }
       const more = { signal: ends, onRunCreated: created }
+      await ctx.hold() // making the thread may have taken a while
       const events = client.runs.stream(threadId, assistant, { ...payload, ...more })
       yield* readOn(events as Events, hearing, () => runId !== undefined && !ends.aborted)
     }
@@ -97,13 +100,20 @@ async function* work(
     if (cancelled && runId !== undefined) void stopThere(open, ctx, threadId, runId)
     yield* cancelled ? hearing.scribe.stop() : hearing.scribe.cut()
     if (signal.aborted) throw signal.reason
-    throw known(error)
+    if (error instanceof LegStop) throw error
+    throw runId === undefined && !request.rejoin ? known(error) : begun(known(error))
   } finally {
     over.abort()
   }
 }
 
-/** While it cannot be reached, it is tried again: nothing is begun by making a thread. */
+/** A run that has begun: whatever cannot be reached now, the work did start. */
+const begun = (error: RuntimeError): RuntimeError =>
+  error.code === 'remote_unavailable' || error.code === 'remote_outcome_unknown'
+    ? new RuntimeError('remote_cut', undefined, { cause: error })
+    : error
+
+/** Creates the thread, which starts nothing and may be repeated. */
 async function* untilThere(
   { attempts }: Reach,
   signal: AbortSignal,
@@ -115,7 +125,7 @@ async function* untilThere(
       return
     } catch (error) {
       const failure = beforeBeginning(known(error))
-      if (signal.aborted || !notBegun(failure) || attempt >= attempts) throw failure
+      if (signal.aborted || !mayRepeat(failure, true) || attempt >= attempts) throw failure
       const inMs = pause(attempt)
       const { code, message } = failure
       yield { type: 'event', name: 'retry', value: { attempt: attempt + 1, inMs, code, message } }
@@ -124,9 +134,9 @@ async function* untilThere(
   }
 }
 
-/** A thread that may or may not have been made is as good as none: it was only made room. */
+/** No run can have begun before its thread was confirmed, whatever became of the thread. */
 function beforeBeginning(error: RuntimeError): RuntimeError {
-  if (error.code !== 'remote_cut' && error.code !== 'remote_timeout') return error
+  if (!lost.has(error.code)) return error
   return new RuntimeError('remote_unavailable', undefined, { cause: error })
 }
 
@@ -180,9 +190,12 @@ async function* readOn(
 
 function unlessCut(error: unknown): undefined {
   const { code } = known(error)
-  if (code === 'remote_cut' || code === 'remote_timeout' || code === 'remote_unavailable') return
+  if (lost.has(code) || code === 'remote_unavailable') return
   throw error
 }
+
+/** Failures after which a request may have been carried out. */
+const lost = new Set<string>(['remote_cut', 'remote_timeout', 'remote_outcome_unknown'])
 
 async function find(client: Client, threadId: string, effect: string): Promise<string | undefined> {
   const limit = 100

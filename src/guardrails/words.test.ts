@@ -1,0 +1,64 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { WordSearch } from './words.ts'
+
+const found = (words: readonly string[], text: string) =>
+  [...new WordSearch(words).find(text)].filter((word) => word !== undefined)
+
+describe('WordSearch', () => {
+  test('finds the words that a regular expression per word finds', () => {
+    const units = ['a', 'B', 'ſ', 'K', 'Σ', 'ς', '秘', '+', ' ', '\n', '\u200B', '𐐀', '𐐨']
+    const text = fc.string({ unit: fc.constantFrom(...units), maxLength: 8 })
+    const property = fc.property(fc.array(text, { maxLength: 2 }), text, (words, whole) => {
+      const each = words.map((word) => found([word], whole).length > 0)
+      expect(each).toEqual(words.map((word) => expected(word)?.test(whole) ?? false))
+      expect(found(words, whole).length > 0).toBe(each.includes(true))
+    })
+    fc.assert(property, { numRuns: 300 })
+  })
+
+  test('tells where a word is in the text as it was written', () => {
+    const text = 'of  Acme \u00A0\n Corp. and İSTANBUL dogs'
+    const words = found(['acme corp', 'dogs', 'corp'], text)
+    expect(words.map(({ from, to }) => text.slice(from, to))).toEqual([
+      'Acme \u00A0\n Corp',
+      'Corp',
+      'dogs',
+    ])
+  })
+
+  test('returns the number of characters at the end that may begin a word', () => {
+    const open = (text: string) => {
+      const search = new WordSearch(['top secret', 'dog']).find(text)
+      for (;;) {
+        const { done, value } = search.next()
+        if (done) return value
+      }
+    }
+    expect(['It is to', 'top  \n se', 'a car', 'hotdog', ''].map(open)).toEqual([2, 9, 0, 3, 0])
+  })
+
+  test('pauses regularly in a long text, whatever the number of words', () => {
+    const words = Array.from({ length: 1_000 }, (_, i) => `${'ab'.repeat(90)}${i}`)
+    const text = 'ab'.repeat(500_000)
+    const pauses = [...new WordSearch(words).find(text)]
+    expect(new Set(pauses)).toEqual(new Set([undefined]))
+    expect(pauses.length).toBeGreaterThanOrEqual(30)
+  })
+
+  test('searches 33,000 words in a long text in one pass', () => {
+    const words = Array.from({ length: 33_000 }, (_, i) => `word${i}`)
+    expect(found(words, `${'some other text '.repeat(20_000)} word32999`)).toMatchObject([
+      { word: 32_999 },
+    ])
+  })
+})
+
+/** How a word was searched for, one by one. */
+function expected(word: string): RegExp | undefined {
+  const parts = word.split(/[\s\u0085\u200B]+/).filter((part) => part !== '')
+  if (parts.length === 0) return undefined
+  const escaped = parts.map((part) => part.replaceAll('+', '\\+')).join('[\\s\\u0085\\u200B]+')
+  const whole = `(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`
+  return new RegExp(/\p{Lo}/u.test(word) ? `${whole}|${escaped}` : whole, 'iu')
+}

@@ -1,0 +1,183 @@
+import { createRequire } from 'node:module'
+import type { Ajv, ErrorObject, Options } from 'ajv'
+import { canonical, sha256 } from './canonical.ts'
+import { untrustedPatterns } from './linear.ts'
+import { isLarger } from './size.ts'
+
+/** Characters of a schema as JSON. */
+const maxSchemaLength = 200_000
+/** Subschemas, keywords and list items of a schema: each takes up to 0.1 ms to compile. */
+const maxKeywords = 500
+/** References that one check follows: a schema that refers to itself twice takes 2^n of them. */
+const maxReferences = 20_000
+/** Values of the schema times values of what is checked: every item of an `enum` is compared with every value. */
+const maxComparisons = 300_000
+/** Bytes that compiled schemas may take, and that each takes besides its text. */
+const maxCached = 20_000_000
+const compiledBytes = 200_000
+
+/** Returns the problems of a value, each with the path to it; none if the value fits. */
+export type SchemaCheck = (value: unknown) => { path: string[]; message: string }[]
+
+export interface SchemaOptions {
+  /** Treatment of a pattern that the linear engine cannot run. `refuse` throws, `skip` checks the rest. */
+  unsupportedPatterns: 'refuse' | 'skip'
+}
+
+/** A schema that would take too long to compile. The message names the limit. */
+export class SchemaTooComplex extends Error {}
+
+const compiled = new Map<string, { check: SchemaCheck; bytes: number }>()
+let cachedBytes = 0
+
+/**
+ * Compiles a JSON Schema that a client, a model, an MCP server or a remote agent wrote. Patterns run in
+ * linear time, formats are not checked, and `uniqueItems` compares by digest. A value that would take too
+ * long to check does not fit. Throws for a schema that cannot be read or is too long, and `SchemaTooComplex` for one
+ * that would take too long to compile. The schemas used last are kept compiled.
+ */
+export function compileSchema(json: object, options: SchemaOptions): SchemaCheck {
+  const text = JSON.stringify(json)
+  if (text.length > maxSchemaLength)
+    throw new Error(`its schema has more than ${maxSchemaLength} characters`)
+  if (countKeywords(json) > maxKeywords)
+    throw new SchemaTooComplex(`its schema has more than ${maxKeywords} keywords and subschemas`)
+  const key = sha256(options.unsupportedPatterns + text)
+  const known = compiled.get(key)
+  const kept = known ?? { check: compile(json, options), bytes: compiledBytes + 4 * text.length }
+  compiled.delete(key)
+  compiled.set(key, kept) // the least recently used is first
+  if (!known) cachedBytes += kept.bytes
+  for (const [oldest, { bytes }] of compiled) {
+    if (cachedBytes <= maxCached) break
+    compiled.delete(oldest)
+    cachedBytes -= bytes
+  }
+  return kept.check
+}
+
+function compile(json: object, { unsupportedPatterns }: SchemaOptions): SchemaCheck {
+  const patterns = untrustedPatterns()
+  const read = (source: string) => {
+    let test: (text: string) => boolean = () => true
+    try {
+      test = patterns.read(source)
+    } catch (error) {
+      if (unsupportedPatterns === 'refuse') throw error
+    }
+    return { test, toString: () => source }
+  }
+  // The code is for checks that are written to a file; ours are not.
+  const regExp = Object.assign(read, { code: 'linearPattern' })
+  // One instance for each schema: different schemas may use the same `$id`.
+  const ajv = newAjv(json, { ...options, code: { regExp, optimize: false } })
+  ajv.removeKeyword('uniqueItems') // its own compares each item with each other item
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    error: { message: 'must NOT have duplicate items' },
+    validate: (unique: boolean, items: unknown[]) =>
+      !unique || new Set(items.map((item) => canonical(item))).size === items.length,
+  })
+  const references = countReferences(ajv)
+  const check = ajv.compile(json)
+  const maxValues = Math.floor(maxComparisons / countValues(json))
+  return (value) => {
+    if (isLarger(value, { values: maxValues, characters: Number.POSITIVE_INFINITY })) return tooLong
+    patterns.restart()
+    references.left = maxReferences
+    try {
+      return check(value) ? [] : (check.errors ?? []).slice(0, maxIssues).map(issueOf)
+    } catch (error) {
+      if (error instanceof TooLong || error instanceof RangeError) return tooLong
+      throw error
+    }
+  }
+}
+
+const options = {
+  ...{ strict: false, validateFormats: false, validateSchema: false },
+  ...{ allErrors: true, inlineRefs: false },
+}
+
+/** Problems that are listed. */
+const maxIssues = 100
+const tooLong = [{ path: [], message: 'takes too long to check against its schema' }]
+
+class TooLong extends Error {}
+
+/** Makes checks throw `TooLong` after `left` references. */
+function countReferences(ajv: Ajv): { left: number } {
+  const { _ } = createRequire(import.meta.url)('ajv') as typeof import('ajv')
+  const references = { left: maxReferences }
+  const follow = () => {
+    if (--references.left < 0) throw new TooLong()
+  }
+  for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {
+    const own = ajv.getKeyword(keyword)
+    if (typeof own !== 'object' || !('code' in own)) continue
+    const code: typeof own.code = (context, rule) => {
+      const count = context.gen.scopeValue('func', { ref: follow })
+      context.gen.code(_`${count}()`)
+      own.code(context, rule)
+    }
+    ajv.removeKeyword(keyword)
+    ajv.addKeyword({ ...own, keyword, code })
+  }
+  return references
+}
+
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
+/** Keywords that take no time to compile. A `$ref` may point into them, so objects in them count. */
+const annotations = new Set(['title', 'description', 'default', 'examples', '$comment', 'enum'])
+/** Keywords that take longer: a program or a function each. */
+const costly = new Set(['pattern', '$ref', '$dynamicRef', '$recursiveRef'])
+/** Objects with lists of names under every key, `enum` too: all the names are in the compiled code. */
+const dependencies = new Set(['dependentRequired', 'dependencies'])
+
+/** Counts what Ajv makes code for: subschemas, keywords and list items. Ends above `maxKeywords`. */
+function countKeywords(json: object): number {
+  const left: [name: string, part: object][] = [['', json]]
+  let count = 1
+  for (let part = left.pop(); part && count <= maxKeywords; part = left.pop()) {
+    const [name, value] = part
+    const isFree = annotations.has(name) && Array.isArray(value)
+    for (const [key, inner] of Object.entries(value)) {
+      if (isContainer(inner)) left.push([dependencies.has(name) ? '' : key, inner])
+      if (isContainer(inner) || !(isFree || annotations.has(key))) count++
+      if (name === 'patternProperties' || costly.has(key)) count += 3
+    }
+  }
+  return count
+}
+
+function countValues(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  let count = 1
+  for (const part of Object.values(value)) count += countValues(part)
+  return count
+}
+
+/** Ajv is loaded with the first schema. */
+function newAjv(json: object, options: Options): Ajv {
+  const load = createRequire(import.meta.url)
+  if (isOld(json)) {
+    const { Ajv } = load('ajv') as typeof import('ajv')
+    return new Ajv(options)
+  }
+  const { Ajv2020 } = load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+  return new Ajv2020(options)
+}
+
+const isOld = ({ $schema }: { $schema?: unknown }): boolean =>
+  typeof $schema === 'string' && /draft-0[4-7]/.test($schema)
+
+function issueOf({ instancePath, message = 'is not valid', params }: ErrorObject) {
+  const path = instancePath.split('/').slice(1).map(unescaped)
+  const { additionalProperty: foreign, missingProperty: missing } = params as Record<string, string>
+  const named = foreign ?? missing
+  return { path: named === undefined ? path : [...path, named], message }
+}
+
+const unescaped = (part: string) => part.replaceAll('~1', '/').replaceAll('~0', '~')

@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest'
+import { lookalikes } from './lookalikes.ts'
+
+const found = (text: string) => lookalikes(text).map(({ letter }) => letter)
+
+describe('lookalikes', () => {
+  test.each([
+    ['a Cyrillic а in a domain', 'p\u0430ypal.com', ['\u0430']],
+    ['a Cyrillic о in a path', 'notes/t\u043edo.txt', ['\u043e']],
+    [
+      'a Cyrillic word that reads as Latin, in a domain',
+      '\u0430\u0440\u0440\u04cf\u0435.com',
+      [...'\u0430\u0440\u0440\u04cf\u0435'],
+    ],
+    [
+      'a Cyrillic name that reads as Latin, in a path',
+      'data/\u0441\u043e\u0440.txt',
+      [...'\u0441\u043e\u0440'],
+    ],
+    ['a Latin letter in a Russian word', '\u041f\u0440\u0438\u0432e\u0442', ['e']],
+    ['a Greek omicron', 'g\u03bfogle', ['\u03bf']],
+    ['a Cherokee letter', '\u13a0dmin', ['\u13a0']],
+    ['a full-width letter', '\uff50aypal', ['\uff50']],
+    ['a mathematical letter', 'pay\u{1d429}al', ['\u{1d429}']],
+    ['a Roman numeral', 'paypa\u217c', ['\u217c']],
+    ['a phonetic letter', 'p\u0251ypal', ['\u0251']],
+    ['a small capital', 'micro\u1d0dsoft', ['\u1d0d']],
+    ['a sign like a slash in a path', 'drafts\u2215secret.txt', ['\u2215']],
+    ['signs like slashes in an address', 'https:\uff0f\uff0fa.com', ['\uff0f', '\uff0f']],
+    ['a sign like a point, and a letter after it', 'a\u2024p\u0430y', ['\u2024', '\u0430']],
+    ['a sign like an at', 'ann\uff20example.com', ['\uff20']],
+    ['a letter behind a zero-width space', 'p\u200b\u0430ypal', ['\u0430']],
+    ['a letter with a combining mark', 'p\u0430\u0301ypal', ['\u0430']],
+    ['Cyrillic with Greek', '\u0416\u0443\u03bd\u0430\u043b', ['\u03bd']],
+  ])('finds %s', (_, text, letters) => {
+    expect(found(text)).toEqual(letters)
+  })
+
+  test.each([
+    'plain text, notes/today.txt, https://example.com/a?b=c',
+    'ñandú, Zürich, Łódź, ılık, Ærø, đường',
+    'Привет, как дела? Это а, о и с.',
+    'отчёт.pdf',
+    'документы/notes.txt',
+    'Κύριε, ελέησον',
+    'Δt = 5 µs, 10 kΩ, λx, πr²',
+    '日本語のAPIとＡＢＣ',
+    '한국어 GPT모델',
+    'בAPI وAPI ภาษาAPI',
+    'Товар стоит 5 USD (скидка 10 %), код ABC-12',
+    '1º, 2ª, ½, №5',
+    '1⁄2 cup, 2026／11／18, 12：30, モデル：GPT、値段／USD',
+    '👩‍💻 ❤️',
+    '\u202E\u200B\uD800',
+  ])('finds none in ordinary text: %s', (text) => {
+    expect(found(text)).toEqual([])
+  })
+
+  test('gives the index of each letter in the text', () => {
+    const text = '😀 see p\u0430yp\u0430l and g\u03bfogle'
+    for (const { at, letter } of lookalikes(text)) expect(text.startsWith(letter, at)).toBe(true)
+    expect(lookalikes(text).map(({ at }) => at)).toEqual([8, 11, 19])
+  })
+
+  test('reads long texts of any kind in linear work', () => {
+    const texts = [
+      '\u0430'.repeat(200_000),
+      'a.'.repeat(100_000),
+      '\u0430.a'.repeat(60_000),
+      '\u4e00'.repeat(200_000),
+      `${'a.'.repeat(100_000)} \u0430`,
+    ]
+    for (const text of texts) expect(lookalikes(text).length).toBeLessThanOrEqual(text.length)
+  })
+})

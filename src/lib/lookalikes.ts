@@ -1,0 +1,106 @@
+/** Letters that a text uses where a reader expects letters of another alphabet; each by its index. */
+export interface Lookalike {
+  at: number
+  letter: string
+}
+
+/** Alphabets with letters that look like those of another. The others mix with Latin in ordinary text. */
+const alphabets = [
+  ...['Latin', 'Cyrillic', 'Armenian', 'Cherokee', 'Coptic', 'Lisu', 'Georgian', 'Deseret'],
+  ...['Canadian_Aboriginal', 'Tifinagh', 'Osage', 'Old_Italic', 'Gothic', 'Vai', 'Warang_Citi'],
+].map((name) => ({ name, letters: new RegExp(`\\p{Script=${name}}`, 'u') }))
+
+/** Non-Latin letters that look like Latin ones. Other Greek letters stand beside Latin ones in formulas. */
+const cyrillicTwins = 'аеорсухіјѕһԁԛԝӏѵүАВЕКМНОРСТУХІЈЅԚԜҮҺӀ'
+const greekTwins = 'αγικνορτυχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺ'
+const otherTwins = 'օոսհգզցՕՍ'
+const twins = new Set(cyrillicTwins + greekTwins + otherTwins)
+const greek = new Set(greekTwins)
+/** Latin letters of phonetic alphabets, and small capitals. */
+const phonetic = /[ɑɡɩ\u1D00-\u1D2Bꜰꜱ]/
+/** Signs that look like those of addresses and paths: / . : @ _ */
+const signs = '\u2044\u2215\u29F8\uFF0F\u2571\u2024\uFF0E\uFF61\uFF1A\uA789\u2236\uFF20\uFE6B\uFF3F'
+const joint = String.raw`[\w:\/.@\-${signs}]`
+const oddSign = new RegExp(`(?<=${joint})[${signs}](?=${joint})`, 'g')
+
+// Invisible characters and marks on letters do not end a word. A character of a script that has no
+// spaces does: in Japanese, Latin words stand right beside others.
+const unspaced = ['Han', 'Hiragana', 'Katakana', 'Thai', 'Lao', 'Khmer', 'Myanmar']
+const inWord = String.raw`[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}]`
+const letter = `[${inWord}--[${unspaced.map((script) => `\\p{sc=${script}}`).join('')}]]`
+// `v` can leave characters out of a class, and is younger than our target's literals.
+const word = new RegExp(`${letter}+`, 'gv')
+/** An address, a path or a name: words with what joins them. */
+const token = new RegExp(String.raw`[${letter}_.@\/:\-]+`, 'gv')
+const outsideAscii = /[^\0-\x7F]/
+const asciiLetter = /[a-zA-Z]/
+
+/**
+ * Finds letters that look like letters of another alphabet: in a word that mixes alphabets, the letters of the
+ * smaller part (`pаypal` with a Cyrillic а); in an address or a path with Latin letters, whole words that could
+ * be read as Latin (`аррӏе.com`). Also finds signs in an address or a path that look like its separators
+ * (`bank.com∕evil`). A text in one alphabet has none.
+ */
+export function lookalikes(text: string): Lookalike[] {
+  if (!outsideAscii.test(text)) return []
+  const found = signsIn(text)
+  for (const { 0: joined, index: start } of text.matchAll(token)) {
+    if (!outsideAscii.test(joined)) continue
+    const latin = asciiLetter.test(joined)
+    for (const { 0: one, index } of joined.matchAll(word)) {
+      if (!outsideAscii.test(one)) continue
+      for (const letter of oddIn(lettersOf(one), latin))
+        found.push({ at: start + index + letter.at, letter: letter.letter })
+    }
+  }
+  return found.sort((a, b) => a.at - b.at)
+}
+
+/** A fraction or a date has digits on both sides. */
+function signsIn(text: string): Lookalike[] {
+  const all = [...text.matchAll(oddSign)].map(({ 0: letter, index: at }) => ({ at, letter }))
+  return all.filter(({ at }) => !/^\d.\d$/.test(text.slice(at - 1, at + 2)))
+}
+
+interface Letter extends Lookalike {
+  alphabet: string
+}
+
+/** The letters of a word that have an alphabet with lookalikes. */
+function lettersOf(one: string): Letter[] {
+  const letters: Letter[] = []
+  const known = new Map<string, string | undefined>()
+  let at = 0
+  for (const letter of one) {
+    if (!known.has(letter)) known.set(letter, alphabetOf(letter))
+    const alphabet = known.get(letter)
+    if (alphabet !== undefined) letters.push({ at, letter, alphabet })
+    at += letter.length
+  }
+  return letters
+}
+
+function oddIn(letters: readonly Letter[], besideLatin: boolean): readonly Letter[] {
+  const counts = new Map<string, number>()
+  for (const { alphabet } of letters) counts.set(alphabet, (counts.get(alphabet) ?? 0) + 1)
+  const foreign = letters.filter(({ alphabet }) => alphabet !== 'Latin')
+  const readsAsLatin = foreign.every(isTwin)
+  if (counts.size < 2) return besideLatin && readsAsLatin ? foreign : []
+  if (counts.has('Latin') && readsAsLatin) return foreign
+  const most = Math.max(...counts.values())
+  const main = [...counts].find(([, count]) => count === most)?.[0]
+  return letters.filter(({ alphabet }) => alphabet !== main)
+}
+
+const isTwin = ({ letter, alphabet }: Letter): boolean => alphabet === styled || twins.has(letter)
+
+/** Latin letters in another form: 𝐩, ｐ, ⅼ. */
+const styled = 'styled'
+
+function alphabetOf(letter: string): string | undefined {
+  if (asciiLetter.test(letter)) return 'Latin'
+  if (!/[\p{L}\p{Nl}]/u.test(letter)) return undefined
+  if (phonetic.test(letter) || /^[a-zA-Z]+$/.test(letter.normalize('NFKC'))) return styled
+  if (greek.has(letter)) return 'Greek'
+  return alphabets.find(({ letters }) => letters.test(letter))?.name
+}

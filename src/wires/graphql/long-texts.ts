@@ -1,0 +1,32 @@
+import { newId } from '../../lib/ids.ts'
+import { escaped } from '../../lib/json-steps.ts'
+import { jsonText } from '../http.ts'
+
+/** Texts of a response that are too long to serialize at once. A marker stands for each of them in the result. */
+export class LongTexts {
+  /** Random and never sent to a client, so no client can write a marker. */
+  readonly #secret = newId('long')
+  readonly #steps: (() => AsyncIterable<string>)[] = []
+
+  /** Returns the marker of a text that is made in steps. A document may ask for the same text twice. */
+  add(steps: () => AsyncIterable<string>): string {
+    return `${this.#secret}-${this.#steps.push(steps) - 1}.`
+  }
+
+  /** The JSON response with the texts in place of their markers. They are made at the reader's pace. */
+  async fill(response: Response): Promise<Response> {
+    if (this.#steps.length === 0) return response
+    const { status, headers } = response
+    return jsonText(this.#filled(await response.text()), status, Object.fromEntries(headers))
+  }
+
+  async *#filled(json: string): AsyncGenerator<string, void, undefined> {
+    const [first = '', ...others] = json.split(`${this.#secret}-`)
+    yield first
+    for (const other of others) {
+      const end = other.indexOf('.')
+      for await (const step of this.#steps[Number(other.slice(0, end))]!()) yield escaped(step)
+      yield other.slice(end + 1)
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import { expect, test } from 'vitest'
+import { readConfig } from '../../src/config.ts'
+import { refOf, threadKeys } from '../../src/core/audit.ts'
+import { exportLines, verifyExport } from '../../src/core/audit-export.ts'
+import { sha256 } from '../../src/lib/canonical.ts'
+import { mac } from '../../src/lib/mac.ts'
+import { text } from '../../src/models/scripted.ts'
+import { auditIfAny } from '../../src/open-audit.ts'
+import { endpoint, webhookSecret } from '../support/endpoint.ts'
+import { office } from '../support/office.ts'
+import { asked, send, story } from '../support/story.ts'
+import { find, said } from '../support/tools.ts'
+
+const original = { to: 'ann', amount: 5 }
+const edited = { to: 'bob', amount: 2 }
+
+/** An approval whose arguments the approver changed, and the rest of the interaction's stream. */
+async function approvedWithEdit(input: object = edited) {
+  const server = await story([[text('I pay.'), send('1')], [text('Done.')], [text('More.')]])
+  const { stream, interaction_id, approval_id } = await asked(server)
+  const body = { approval_id, approved: true, edited_input: input }
+  const response = await server.approve('c', interaction_id, body)
+  const frames = await stream.rest()
+  return { server, interaction_id, approval_id, response, frames }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the wire's JSON, looked into by assertions
+const read = async (server: { url: string }, path: string): Promise<any> =>
+  await (await fetch(server.url + path)).json()
+
+test('GET /approvals/{id} of an edited approval shows the arguments that ran, and the original', async () => {
+  const { server, approval_id } = await approvedWithEdit()
+  expect(server.sent).toEqual([edited])
+  const approval = await read(server, `/approvals/${approval_id}`)
+  expect(approval).toMatchObject({
+    ...{ title: 'Send 2 to “bob”', input: edited, edited: true, original_input: original },
+    card: { title: 'Send 2 to “bob”', arguments: ['amount: 2', 'to: "bob"'] },
+    original_card: { title: 'Send 5 to “ann”', arguments: ['amount: 5', 'to: "ann"'] },
+    decision: { state: 'approved', edited: true },
+  })
+  const digests = [approval.card.digest, approval.original_card.digest]
+  expect(new Set(digests).size).toBe(2)
+  const { approvals } = await read(server, '/approvals?state=settled')
+  expect(approvals).toMatchObject([{ id: approval_id, title: 'Send 2 to “bob”', edited: true }])
+})
+
+test('the stream of approvals marks a request that was approved with other arguments', async () => {
+  const all = await office()
+  const { ask, stream } = await all.waiting()
+  const inbox = await all.as('carl').open('GET', '/approvals/stream')
+  await inbox.until('snapshot')
+  await all.decide('carl', ask, { approved: true, edited_input: edited })
+  expect(find(await inbox.until('settled'), 'settled')).toMatchObject({
+    ...{ id: ask, state: 'approved', title: 'Send 2 to “bob”', edited: true },
+  })
+  inbox.leave()
+  await stream.rest()
+})
+
+test('an approval sent back with unchanged arguments is not marked as edited', async () => {
+  const { server, approval_id, frames } = await approvedWithEdit(original)
+  const approval = await read(server, `/approvals/${approval_id}`)
+  expect(approval).toMatchObject({ title: 'Send 5 to “ann”', input: original })
+  expect(approval).not.toHaveProperty('edited')
+  const { approvals } = await read(server, '/approvals?state=settled')
+  expect(approvals[0]).not.toHaveProperty('edited')
+  expect(find(frames, 'tool_call')).not.toHaveProperty('edited')
+})
+
+test('the chats wire marks an edited call in its frames and in the interaction', async () => {
+  const { server, interaction_id, response, frames } = await approvedWithEdit()
+  expect(await response.json()).toMatchObject({ approved: true, edited: true })
+  expect(find(frames, 'approved')).toMatchObject({
+    ...{ edited: true, edited_input: edited, original_input: original },
+  })
+  const call = {
+    ...{ id: '1', tool_name: 'send', tool_input: JSON.stringify(edited), edited: true },
+    original_tool_input: JSON.stringify(original),
+  }
+  expect(find(frames, 'tool_call')).toMatchObject(call)
+  expect(find(frames, 'tool_result')).toMatchObject({ tool_output: 'sent 2 to bob' })
+  const { agent_events } = await read(server, `/chats/c/interactions/${interaction_id}`)
+  expect(agent_events).toContainEqual({ type: 'TOOL_CALL', ...call })
+  expect(agent_events.filter(({ type }: { type: string }) => type === 'TOOL_RESULT')).toHaveLength(
+    1,
+  )
+})
+
+test('the model is told which arguments ran in place of its own', async () => {
+  const { server, interaction_id } = await approvedWithEdit()
+  const [, request] = server.model.requests
+  const told = said(request)
+  expect(told.filter((line) => line.startsWith('tool: '))).toEqual([
+    'tool: The approver changed the arguments of this call. It ran with these arguments: ' +
+      '{"to":"bob","amount":2}\n\nsent 2 to bob',
+  ])
+  const { final_agent_state } = await read(server, `/chats/c/interactions/${interaction_id}`)
+  const results = final_agent_state.messages.filter(({ role }: { role: string }) => role === 'tool')
+  expect(results).toMatchObject([{ tool_call_id: '1', content: told.at(-1)!.slice(6) }])
+  await (await server.start('c', 'and now?')).rest()
+  expect(said(server.model.requests[2])).toContain(told.at(-1))
+})
+
+test('an edited call that fails tells the model its arguments too', async () => {
+  const server = await story([[send('1')], [text('Done.')]])
+  server.send.run = () => Promise.reject(new Error('no money'))
+  const { stream, interaction_id, approval_id } = await asked(server)
+  await server.approve('c', interaction_id, { approval_id, approved: true, edited_input: edited })
+  await stream.rest()
+  expect(said(server.model.requests[1]).at(-1)).toMatch(
+    /^tool: The approver changed.*\{"to":"bob","amount":2\}\n\nError executing tool: no money$/s,
+  )
+})
+
+test('the workflow wire marks an edited call and its approval', async () => {
+  const server = await story([[send('1')], [text('Done.')]])
+  const body = { session_id: 's', messages: [{ role: 'user', content: 'pay ann' }] }
+  const stream = await server.open('POST', '/copilotkit/chat', body)
+  const { approval_id } = find(await stream.until('approval_required'), 'approval_required').data
+  const decision = { approved: true, edited_input: edited }
+  await server.request('POST', `/approvals/${approval_id}`, decision)
+  const frames = await stream.rest()
+  expect(find(frames, 'approval_response').data).toMatchObject({
+    ...{ status: 'approved', edited: true, input: edited, original_input: original },
+  })
+  expect(find(frames, 'tool_call').data).toMatchObject({
+    ...{ tool_args: edited, edited: true, original_args: original },
+  })
+  const session = await read(server, '/copilotkit/status?session_id=s')
+  expect(session.approval_requests).toMatchObject([{ title: 'Send 2 to “bob”', edited: true }])
+})
+
+test('the webhook of an edited approval has the title of what ran, and says that it was edited', async () => {
+  const hook = await endpoint()
+  const env = {
+    ...{ HANDRAIL_WEBHOOK_URL: hook.url, HANDRAIL_WEBHOOK_SECRET: webhookSecret },
+    ...{ HANDRAIL_WEBHOOK_EVENTS: 'all', HANDRAIL_PUBLIC_URL: 'https://handrail.example/' },
+  }
+  const { waiting, decide } = await office({}, { env })
+  const { ask, stream } = await waiting()
+  await hook.come(1)
+  await decide('carl', ask, { approved: true, edited_input: edited })
+  await stream.rest()
+  const [, settled] = await hook.come(2)
+  expect(settled!.json).toMatchObject({
+    type: 'approval.settled',
+    data: { id: ask, state: 'approved', title: 'Send 2 to “bob”', edited: true },
+  })
+})
+
+test('the audit export reads out the original and the edited arguments, and verifies', async () => {
+  const { server } = await approvedWithEdit()
+  const keys = (await auditIfAny(readConfig({ HANDRAIL_DATA: server.data })))!
+  const threadId = (await server.server.store.locate({
+    ...{ tenant: 'default', owner: 'local', clientId: 'c' },
+  }))!
+  const entries = async function* () {
+    yield* await server.server.store.kept(threadId)
+  }
+  const lines: string[] = []
+  for await (const line of exportLines(keys, threadId, entries(), 1)) lines.push(line)
+  const decisions = lines.flatMap((line) => {
+    const { decision } = JSON.parse(line) as { decision?: { kind: string } }
+    return decision ? [decision] : []
+  })
+  const of = (kind: string) => decisions.find((one) => one.kind === kind)
+  expect(of('ask.raised')).toMatchObject({ input: original })
+  expect(of('ask.answered')).toMatchObject({ state: 'approved', edited_input: edited })
+  const began = decisions.find((one) => one.kind === 'effect.intended' && 'askId' in one)
+  expect(began).toMatchObject({ name: 'send', title: 'Send 2 to “bob”', input: edited })
+  const all = async function* (list: readonly string[]) {
+    yield* list
+  }
+  expect(await verifyExport(keys, all(lines))).toMatchObject({ ok: true })
+  // A file that was exported before the arguments were read out still verifies.
+  const older = lines.slice(0, -1).map((line) => {
+    const { v, decision, ...rest } = JSON.parse(line)
+    if (v !== undefined) return JSON.stringify({ v: 1, ...rest })
+    if (decision === undefined) return line
+    const { input: _, edited_input: __, ...before } = decision
+    const title = 'askId' in before && { title: 'Send 5 to “ann”' }
+    return JSON.stringify({ decision: { ...before, ...title }, ...rest })
+  })
+  const sum = older.reduce((sofar, line) => sha256(`${sofar}\n${line}`), '')
+  const key = threadKeys(keys, refOf(threadId))(keys[0].keyId)!
+  const proof = JSON.stringify({ mac: mac(key, `export\n${sum}`) })
+  expect(await verifyExport(keys, all([...older, proof]))).toMatchObject({ ok: true })
+  const forged = lines.map((line) => line.replace('"input":{"to":"bob"', '"input":{"to":"eve"'))
+  expect(await verifyExport(keys, all(forged))).toMatchObject({ ok: false })
+})
