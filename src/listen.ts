@@ -32,8 +32,9 @@ export async function listen(
   const answer: Fetch = async (request) => {
     await enter()
     const response = await fetch(request)
-    if (leaving) response.headers.set('connection', 'close')
-    return response
+    if (!leaving) return response
+    response.headers.set('connection', 'close')
+    return isJson(response) && !response.bodyUsed ? withLength(response) : response
   }
   const serverOptions = { keepAliveTimeout }
   const server = serve({ fetch: answer, port, hostname, serverOptions })
@@ -71,6 +72,18 @@ export async function listen(
       })
     },
   }
+}
+
+const isJson = (response: Response): boolean =>
+  response.headers.get('content-type')?.startsWith('application/json') ?? false
+
+/**
+ * The same response with its body read to the end, so that it is sent with a `Content-Length`. Clients on
+ * undici take a chunked body of a connection that closes as complete wherever it breaks off.
+ */
+async function withLength(response: Response): Promise<Response> {
+  const { status, headers } = response
+  return new Response(Buffer.from(await response.arrayBuffer()), { status, headers })
 }
 
 /** Why there is nothing to listen on, with the setting that would help. */
