@@ -56,6 +56,7 @@ test('a reloaded page of CopilotKit 1.10 finds its thread, also in the next life
   await tab.ends(hello)
   await tab.reload()
   await tab.ends(hello)
+  tab.expectTrouble()
   await scene.stage.kill()
   await scene.stage.start()
   await tab.reload()
