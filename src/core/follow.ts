@@ -1,5 +1,5 @@
 import type { Piece } from './agent.ts'
-import type { Body, Known } from './entries.ts'
+import type { Known } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import { closedBy, shownKey } from './tail.ts'
 import type { Thread } from './thread.ts'
@@ -107,7 +107,7 @@ export type Step =
       sent: ReadonlyMap<string, number>
       idle: boolean
     }
-  /** These were shown in part on an earlier connection and will be sent again from their start. */
+  /** The reader has a part of these messages. They are sent again from their start, or no driver will finish them. */
   | { type: 'retract'; seq: number; ids: string[] }
   /** All there is for now has been given. */
   | { type: 'idle' }
@@ -155,15 +155,15 @@ export async function* follow(
         const entries = await thread.entries(seq, 256)
         if (entries.length === 0) return // erased
         for (const entry of entries) {
+          const ids = endsLeg(entry) ? openTexts(reader.sent()) : []
+          if (ids.length > 0) yield { type: 'retract', seq, ids }
+          for (const id of ids) reader.forget(id)
           // The copy of a tail may still have the pieces of a message that is an entry here.
           yield { type: 'entry', entry, skip, shown: reader.sent() }
           seq = entry.seq
           for (const id of closedBy([entry])) reader.forget(id)
           skip = 0
           if (signal.aborted) return
-          const ids = isTakenUp(entry) ? abandoned(reader.sent()) : []
-          if (ids.length > 0) yield { type: 'retract', seq, ids }
-          for (const id of ids) reader.forget(id)
         }
         if (seq >= thread.state.seq && placed) reader.shown.clear()
         continue
@@ -193,15 +193,21 @@ export async function* follow(
   }
 }
 
-/** Whether a run goes on in a new leg after its driver was lost. */
-const isTakenUp = ({ kind, body }: Known): boolean =>
-  kind === 'run.queued' && (body as Body<'run.queued'>).why === 'recover'
+/**
+ * Whether a driver ended the current leg with this entry. Commands have no fence: a command that cancels a queued run
+ * does not end the leg that is running.
+ */
+const endsLeg = ({ kind, fence }: Known): boolean => fence > 0 && legEnds.has(kind)
+
+const legEnds: ReadonlySet<string> = new Set([
+  ...['run.queued', 'run.waiting', 'run.completed', 'run.failed', 'run.cancelled'],
+])
 
 /**
- * Messages that were sent in part and that nobody will finish. The journal does not name those of a remote agent:
- * only the lost driver knew them.
+ * Messages that the reader has in part. At the end of a leg they are retracted, because no driver will finish them.
+ * The journal does not name the messages of a remote agent: only the lost driver knew them.
  */
-function abandoned(sent: ReadonlyMap<string, number>): string[] {
+function openTexts(sent: ReadonlyMap<string, number>): string[] {
   const ids = new Set<string>()
   for (const key of sent.keys()) {
     const colon = key.indexOf(':')
