@@ -3,6 +3,7 @@
 import './meter.mjs'
 import { z } from 'zod'
 import { defineConfig, defineTool, RuntimeError, toolLoop } from '../dist/index.js'
+import { compileSchema } from '../dist/lib/json-schema.js'
 import { answers, pause, words } from './source.mjs'
 
 const noop = (name, access, n = z.number()) =>
@@ -14,6 +15,19 @@ const noop = (name, access, n = z.number()) =>
     run: async () => 'done',
   })
 
+/** A tool with a JSON Schema with references, as an MCP server describes it. */
+const json = {
+  type: 'object',
+  properties: { rows: { type: 'array', items: { $ref: '#/$defs/row' } } },
+  $defs: { row: { type: 'object', required: ['a', 'b', 'c', 'd', 'e'] } },
+}
+const issues = compileSchema(json, { unsupportedPatterns: 'refuse' })
+const rows = defineTool({
+  ...{ name: 'rows', access: 'write', description: 'Does nothing.' },
+  schema: { json, issues: (value) => issues(value) },
+  run: async () => 'done',
+})
+
 const loop = toolLoop({ name: 'assistant' })
 const asked = (ctx) => ctx.messages().at(-1).parts[0].text ?? ''
 const asksForMany = (ctx) => asked(ctx).startsWith('messages ')
@@ -21,11 +35,11 @@ const asksForMany = (ctx) => asked(ctx).startsWith('messages ')
 export default defineConfig({
   builtIns: false,
   agents: [{ name: loop.name, run: (ctx) => (asksForMany(ctx) ? write(ctx) : loop.run(ctx)) }],
-  tools: [noop('step', 'read'), noop('ask', 'write', z.any())],
+  tools: [noop('step', 'read'), noop('ask', 'write', z.any()), rows],
   model: { name: 'bench', provider: 'bench', accepts: ['image/*'], stream },
 })
 
-/** `deltas <count> <burst> [<wait>]`, `pause`, `steps <count>` or `hold <count>`. */
+/** `deltas <count> <burst> [<wait>]`, `pause`, `steps <count>`, `hold <count>` or `rows <count>`. */
 function stream({ messages }, _signal, use) {
   if (use?.apiKey === 'failing') throw new RuntimeError('network')
   const last = messages.findLastIndex(({ role }) => role === 'user')
@@ -34,7 +48,7 @@ function stream({ messages }, _signal, use) {
   if (task === 'pause') return pause()
   const step = messages.slice(last + 1).filter(({ role }) => role === 'assistant').length
   if (step === Number(count)) return only({ type: 'text', text: 'Done.' })
-  const name = task === 'steps' ? 'step' : 'ask'
+  const name = { steps: 'step', rows: 'rows' }[task] ?? 'ask'
   return only({ type: 'call', callId: `call_${last}_${step}`, name, input: `{"n":${step}}` })
 }
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { pino } from 'pino'
 import { accountAgents } from './account-analysis.ts'
 import { openRemotes, type Remotes } from './agents/remote/remotes.ts'
@@ -161,6 +162,14 @@ export async function compose(
       listener = await listen(fetch, config)
       return listener.port
     },
+    /** Loads what first requests need, in steps, while the server already takes requests. */
+    async warmUp() {
+      for (const load of new Set([...routes, ...open].flatMap(({ warmUp = [] }) => warmUp))) {
+        if (closing.signal.aborted) return
+        await setImmediate()
+        await load().catch((err: unknown) => log.warn({ err }, 'warm-up failed'))
+      }
+    },
     /** Goes without a loss: says so first, hands over what runs, and leaves the files in order. */
     async close() {
       const { grace, drain } = config
@@ -175,6 +184,7 @@ export async function compose(
       // Streams of clients that do not come back are served while their runs end elsewhere.
       const rest = store.shared ? until - systemClock.monotonic() : 0
       await listener?.answered(Math.max(rest, goodbye))
+      await runtime.lateReturned(until - systemClock.monotonic())
       await runtime.stop(0)
       await served
       await mcp?.close()

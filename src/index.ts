@@ -40,7 +40,7 @@ export type { CallPart, Message, Part } from './core/messages.ts'
 export type { Model, ModelEvent, ModelRequest, ToolSpec } from './core/model.ts'
 export { defaultPolicy, type PolicyRule } from './core/policy.ts'
 export type { Arguments, Condition } from './core/predicates.ts'
-export type { RemoteCall, RemoteLine, RemoteUse } from './core/remote-legs.ts'
+export type { RemoteCall, RemoteLine, RemoteUse } from './core/remote.ts'
 export {
   type Caller,
   createRuntime,

@@ -1,8 +1,12 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { serve } from '@hono/node-server'
+import type { Duplex } from 'node:stream'
+import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server'
+import { RuntimeError, toRuntimeError } from './core/errors.ts'
 import { ConfigError } from './lib/config-error.ts'
 import { turnstile } from './lib/turnstile.ts'
+import { setBodySource } from './wires/body-source.ts'
+import { errorResponse, withSafeHeaders } from './wires/http.ts'
 
 export interface Listener {
   port: number
@@ -21,6 +25,7 @@ export interface Listener {
 const keepAliveTimeout = 75_000
 
 type Fetch = (request: Request) => Promise<Response>
+type FetchCallback = Parameters<typeof getRequestListener>[0]
 
 /** Resolves once connections are taken. */
 export async function listen(
@@ -29,28 +34,40 @@ export async function listen(
 ): Promise<Listener> {
   let leaving = false
   const enter = turnstile()
-  const answer: Fetch = async (request) => {
+  const answer = async (request: Request, { incoming }: HttpBindings) => {
+    if (incoming.headers.host === undefined && incoming.httpVersion !== '1.0') return noAddress()
+    setBodySource(request, incoming)
     await enter()
     const response = await fetch(request)
     if (!leaving) return response
     response.headers.set('connection', 'close')
     return isJson(response) && !response.bodyUsed ? withLength(response) : response
   }
-  const serverOptions = { keepAliveTimeout }
-  const server = serve({ fetch: answer, port, hostname, serverOptions })
+  const listener = getRequestListener(answer as FetchCallback, { hostname, errorHandler })
+  const server = createServer({ keepAliveTimeout, requireHostHeader: false }, listener)
+  server.on('checkExpectation', refuseExpectation)
+  /** Connections on which a response is being sent. */
+  const busy = new WeakSet<Duplex>()
+  server.on('clientError', (error, socket) => {
+    if (busy.has(socket)) socket.destroy()
+    else refuseUnreadable(error, socket)
+  })
   let open = 0
   let heard = () => {}
   // Requests, not connections: some are opened in advance, and nothing ever comes by them.
-  server.on('request', (_request: IncomingMessage, response: ServerResponse) => {
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     open++
+    busy.add(socket)
     response.once('close', () => {
       open--
+      busy.delete(socket)
       if (open === 0) heard()
     })
   })
   await new Promise<void>((resolve, reject) => {
     server.once('listening', resolve)
     server.once('error', (error) => reject(told(error, port, hostname)))
+    server.listen(port, hostname)
   })
   return {
     port: (server.address() as AddressInfo).port,
@@ -59,7 +76,7 @@ export async function listen(
     },
     close() {
       server.close()
-      if ('closeIdleConnections' in server) server.closeIdleConnections()
+      server.closeIdleConnections()
     },
     async answered(wait) {
       if (open === 0) return
@@ -84,6 +101,40 @@ const isJson = (response: Response): boolean =>
 async function withLength(response: Response): Promise<Response> {
   const { status, headers } = response
   return new Response(Buffer.from(await response.arrayBuffer()), { status, headers })
+}
+
+/** The response to a request that has no valid address, for example because its `Host` is malformed. */
+function errorHandler(error: unknown): Response {
+  return error instanceof RequestError ? noAddress() : safeError(toRuntimeError(error))
+}
+
+function noAddress(): Response {
+  const fix = 'The Host header or the address of the request is missing or malformed.'
+  return safeError(new RuntimeError('invalid_request', fix, { field: 'host' }))
+}
+
+const safeError = (error: RuntimeError) => withSafeHeaders(errorResponse(error))
+
+function refuseExpectation(_request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(417, Object.fromEntries(withSafeHeaders(new Response(null)).headers)).end()
+}
+
+/** Answers a request that is not HTTP, or whose headers are too long or come too slowly, and closes the connection. */
+function refuseUnreadable({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+  if (code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const statuses: Record<string, number> = {
+    HPE_HEADER_OVERFLOW: 431,
+    HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
+    ERR_HTTP_REQUEST_TIMEOUT: 408,
+  }
+  const status = statuses[code ?? ''] ?? 400
+  const headers = [...withSafeHeaders(new Response(null)).headers]
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'connection: close',
+    ...headers.map((header) => header.join(': ')),
+  ]
+  socket.end(`${lines.join('\r\n')}\r\n\r\n`, () => socket.destroy())
 }
 
 /** Why there is nothing to listen on, with the setting that would help. */

@@ -6,7 +6,9 @@ import type { Caller } from './core/runtime.ts'
 import type { Log } from './core/worker.ts'
 import { systemClock } from './lib/clock.ts'
 import { isAllowedOrigin, refuseForeignPage } from './origins.ts'
-import { errorResponse, type Route, readCall, readJson, withSafeHeaders } from './wires/http.ts'
+import { readJson } from './wires/body.ts'
+import { BodyMemory } from './wires/body-memory.ts'
+import { errorResponse, type Route, readCall, withSafeHeaders } from './wires/http.ts'
 import { Pacing } from './wires/pacing.ts'
 
 export interface ServerOptions {
@@ -28,6 +30,7 @@ export function createServer(options: ServerOptions): {
   const who = identify(options.apiKeys)
   const methods = new Map<string, string[]>()
   const pacing = new Pacing(systemClock)
+  const memory = new BodyMemory(options.bodyLimit)
   const routes: Mounted[] = [
     ...options.open.map((one) => ({ one, guard: false })),
     ...options.routes.map((one) => ({ one, guard: true })),
@@ -61,6 +64,7 @@ export function createServer(options: ServerOptions): {
         const limits = {
           bytes: options.bodyLimit,
           pace: pacing.body(key, request.signal),
+          memory: memory.body(key),
         }
         const read = shared ? { body: await readJson(request, limits) } : undefined
         if (read) ({ one } = pick(read.body))

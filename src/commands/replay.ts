@@ -1,7 +1,7 @@
 import { type Answer, type Ask, type Body, type Known, read } from '../core/entries.ts'
-import { defaultPolicy, judge, type PolicyRule } from '../core/policy.ts'
+import { defaultPolicy, type Judged, judge, type PolicyRule } from '../core/policy.ts'
 import type { Kept } from '../core/store.ts'
-import type { Tool } from '../core/tool.ts'
+import { readInput, type Tool } from '../core/tool.ts'
 import { visible } from '../lib/visible.ts'
 
 /** What the policy is replayed with: the rules, and what is known of tools by their names. */
@@ -105,7 +105,7 @@ function ask(
   // What an agent asks by itself is no matter of the policy.
   if (ask.kind !== 'approval' || ask.tool === undefined || ask.callId === undefined) return
   const tool = toolOf(ask.tool, given, ask.card)
-  const { decision, rule } = judge(given.policy, { tool, agent, input: ask.input })
+  const { decision, rule } = judge(given.policy, { tool, agent, ...judged(ask, ask.tool, given) })
   into.asks[decision].total++
   into.asks[decision].other++
   open.set(ask.askId, { at, decision, rule, title: visible(ask.card?.title ?? ask.title) })
@@ -146,13 +146,24 @@ function call(
   given: Replaying,
   into: Replayed,
 ): void {
-  const { effect, askId, attempt, name, rule, grantId, input } = intent
+  const { effect, askId, attempt, name, rule, grantId } = intent
   if (effect !== 'tool' || askId !== undefined || attempt > 1) return
   const reads = rule === defaultPolicy[0]!.name && { access: 'read' as const }
   const tool = { ...toolOf(name, given), ...reads }
-  const { decision } = judge(given.policy, { tool, agent, input })
+  const { decision } = judge(given.policy, { tool, agent, ...judged(intent, name, given) })
   // What was granted is granted still, unless it is denied.
   into.calls[decision === 'ask' && grantId !== undefined ? 'allow' : decision]++
+}
+
+/** The input that the policy judges: a stored raw input is parsed, if its tool is configured now. */
+function judged(
+  { input, raw }: Pick<Ask, 'input' | 'raw'>,
+  name: string,
+  { tools }: Replaying,
+): Pick<Judged, 'input' | 'shown'> {
+  const tool = raw && tools.get(name)
+  const read = tool && readInput(tool, input)
+  return read && 'input' in read ? { input: read.input, shown: input } : { input }
 }
 
 /** As it is configured now; else as it was when it was asked about. */

@@ -31,6 +31,7 @@ export async function serve({ config, args, say }: Command): Promise<number> {
   const port = await server.listen()
   say(`Handrail listens on ${addressOf(config, port)}`)
   if (server.notice !== undefined) say(server.notice)
+  void server.warmUp()
   await told
   await server.close()
   return 0

@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { digestOf } from '../lib/canonical.ts'
 import type { NewId } from '../lib/ids.ts'
+import { sameJson } from '../lib/json-patch.ts'
 import { compileSchema, type SchemaCheck } from '../lib/json-schema.ts'
 import { mayDecide, type Person } from './audience.ts'
 import { pendingAsks } from './branch.ts'
@@ -18,7 +20,7 @@ import { cardOfEdit } from './showing.ts'
 import type { AskRecord, Run, ThreadState } from './state.ts'
 import type { Expectation } from './store.ts'
 import { decide, type Thread } from './thread.ts'
-import { type InputIssue, type ParsedInput, readInput, type Tool } from './tool.ts'
+import { type InputIssue, isStable, type ParsedInput, readInputInTurns, type Tool } from './tool.ts'
 
 /** What a person said, before it is checked against the ask. */
 export interface Decision {
@@ -95,6 +97,7 @@ export async function answer(
   const { thread, now, newId, person } = decider
   const given = oneEach(decisions)
   await expire(thread, now, newId)
+  const edits = await readEdits(given, decider)
   return await decide(thread, () => {
     const { state } = thread
     usedKey(state, key)
@@ -111,7 +114,8 @@ export async function answer(
     const drafts: Draft[] = []
     let stop = false
     for (const { record, decision, named } of open) {
-      const said = answerFrom(record, decision, decider, named)
+      const edit = edits.get(record.ask.askId)
+      const said = answerFrom(record, decision, decider, named, edit)
       drafts.push(...answerDrafts(record, said, decider))
       stop ||= said.stop === true
     }
@@ -210,7 +214,13 @@ export function queueNextLeg(
   return [draft('run.queued', { agent: run.agent, why: 'answers', ...label }, at)]
 }
 
-function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: Named): Answer {
+function answerFrom(
+  record: AskRecord,
+  said: Decision,
+  decider: Decider,
+  named: Named,
+  edit: ReadEdit | undefined,
+): Answer {
   const { ask } = record
   const { askId } = ask
   if (said.digest !== undefined && said.digest !== ask.digest) throw new RuntimeError('ask_differs')
@@ -242,20 +252,60 @@ function answerFrom(record: AskRecord, said: Decision, decider: Decider, named: 
   const answer: Answer = { askId, state: 'approved', digest: ask.digest, ...more }
   const remember = scopeOf(said.remember)
   if (remember) answer.remember = remember
-  return said.input === undefined ? answer : edited(ask, answer, said.input, decider, named.input)
+  if (said.input === undefined) return answer
+  if (!edit) throw new RuntimeError('ask_not_found') // asked after this decision was sent
+  if ('error' in edit) throw edit.error
+  return { ...answer, ...edit.value }
 }
+
+/** The edited part of an answer, or why the edit is refused. */
+type ReadEdit = { value: Pick<Answer, 'input' | 'raw' | 'digest' | 'card'> } | { error: unknown }
+
+/**
+ * Reads the arguments that approvers wrote, by ask. Runs before the transition and lets other requests run between
+ * its steps, because each step takes milliseconds on large arguments. A refusal is returned, not thrown: the
+ * transition throws it unless the decision is refused for another reason first.
+ */
+async function readEdits(
+  decisions: Answering['decisions'],
+  decider: Decider,
+): Promise<ReadonlyMap<string, ReadEdit>> {
+  const { thread, person } = decider
+  const edits = new Map<string, ReadEdit>()
+  for (const { askId, decision, named } of decisions) {
+    const record = thread.state.asks.get(askId)
+    if (decision.input === undefined || !decision.approved || !record || record.answer) continue
+    if (!mayDecide(record.ask, thread.state.owner, person)) continue
+    if (sameJson(decision.input, record.ask.input)) {
+      edits.set(askId, { value: {} }) // sent back as it was shown: not an edit
+      continue
+    }
+    await setImmediate()
+    edits.set(
+      askId,
+      await readEdit(record.ask, decision.input, decider, named.input).then(
+        (value) => ({ value }),
+        (error: unknown) => ({ error }),
+      ),
+    )
+  }
+  return edits
+}
+
+/** Older versions put the input after the transform of its schema on the card: an edit of it has two readings. */
+const transformed =
+  'the card of this approval was made by an older version of the server and shows the input after the transform of its schema. Approve it unchanged, or reject it.'
 
 /**
  * Other arguments: of the tool that was shown, which it takes, and which are for the same people to decide.
  * Where an agent puts something up that is no call, it says whether it may be changed, and its schema how.
  */
-function edited(
+async function readEdit(
   ask: Ask,
-  answer: Answer,
   given: unknown,
   { toolsOf, thread }: Decider,
   field: string,
-): Answer {
+): Promise<Pick<Answer, 'input' | 'raw' | 'digest' | 'card'>> {
   const { tools, judge, agent } = toolsOf(ask)
   const refuse = (why: string) => new RuntimeError('invalid_request', `${field}: ${why}`, { field })
   if (ask.tool === undefined) {
@@ -263,22 +313,28 @@ function edited(
     checkAgainst(ask.schema, given, field)
     const { title, card: asked } = ask
     const about = { title, input: given, risk: asked?.risk, ...(asked?.agent && { agent }) }
-    return { ...answer, input: given, card: cardOf(about) }
+    return { input: given, card: cardOf(about) }
   }
   const tool = tools.get(ask.tool)
   if (!tool) throw refuse('this tool is gone; its input cannot be edited.')
   if (callDigest(tool, ask.input, ask) !== ask.digest)
     throw refuse('the tool changed after this was asked; its input cannot be edited.')
-  const read = readInput(tool, given)
+  await setImmediate()
+  const read = await readInputInTurns(tool, given)
   if ('issues' in read) throw unfit(field, read.issues[0]!)
+  await setImmediate()
+  if (read.raw && !ask.raw && !isStable(tool, ask.input)) throw refuse(transformed)
+  await setImmediate()
   const { decision, rule, audience } = judge(tool, read)
   if (decision === 'deny') throw refuse(`the policy does not allow this (${rule}).`)
   if (decision === 'ask' && !samePeople(audience, ask.audience))
     throw refuse(`this is for others to decide (${rule}).`)
   const { shown: input, raw = false } = read
   const digest = callDigest(tool, input, { raw, precondition: ask.precondition })
+  await setImmediate()
   const card = cardOfEdit({ tool, input: read.input, shown: input, agent }, ownerOf({ thread }))
-  return { ...answer, input, raw, digest, card }
+  await setImmediate()
+  return { input, raw, digest, card }
 }
 
 /**

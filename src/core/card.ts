@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { canonical } from '../lib/canonical.ts'
 import { unifiedDiff } from '../lib/diff.ts'
+import { textsOf } from '../lib/json-texts.ts'
 import { hides, mixes, shown, shownLine, visible } from '../lib/visible.ts'
 import type { Preview, Risk, Tool } from './tool.ts'
 
@@ -36,6 +37,8 @@ export interface CardParts {
   tool?: Pick<Tool, 'name' | 'server' | 'access'>
   agent?: string
   input: unknown
+  /** The JSON of the parsed input, if it differs from `input`. The card checks its texts and does not list them. */
+  parsed?: unknown
   target?: string | undefined
   risk?: Risk | undefined
   preview?: Preview | undefined
@@ -97,11 +100,11 @@ const outdated =
 const alike =
   'The arguments hold letters that look like those of another alphabet; they are marked.'
 
-function riskOf({ tool, input, again, ...parts }: CardParts): Risk {
+function riskOf({ tool, input, parsed, again, ...parts }: CardParts): Risk {
   const risk = parts.risk ?? byAccess[tool?.access ?? 'unknown']
   const why = `${again ? `${outdated} ` : ''}${shownLine(risk.why, most.title)}`
   // As texts: JSON would write some of them as escapes, which can be seen but say the same.
-  const { texts, complete } = checkedTexts(input)
+  const { texts, complete } = checkedTexts([input, parsed])
   const odd = [
     ...(texts.some(hides) ? [unseen] : []),
     ...(texts.some(mixes) ? [alike] : []),
@@ -128,16 +131,6 @@ function checkedTexts(input: unknown): { texts: string[]; complete: boolean } {
     texts.push(text)
   }
   return { texts, complete: true }
-}
-
-/** Every text and every name in a value. */
-function* textsOf(value: unknown): Generator<string> {
-  if (typeof value === 'string') yield value
-  if (typeof value !== 'object' || value === null) return
-  for (const [name, part] of Object.entries(value)) {
-    yield name
-    yield* textsOf(part)
-  }
 }
 
 function previewOf(preview: Preview): NonNullable<Card['preview']> {

@@ -66,7 +66,10 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
       return bench.work.add(callModel(by ? { ...call, by } : call))
     },
     call: (calls) => bench.work.add(callTools(calls)),
-    remote: (name) => remoteLine(name, { governor: setup.governor, guard: toolbox.guard }, bench),
+    remote: (name) => {
+      const { guard, evidence } = toolbox
+      return remoteLine(name, { governor: setup.governor, guard, evidence }, bench)
+    },
     ask: (question) => bench.work.add(raise(question, bench)),
     asked: (asked) => askUnder(bench, keyAt(bench, asked)),
     clock: bench.clock,

@@ -72,7 +72,7 @@ export const askSchema = z.object({
   /** Canonical arguments, and the digest of tool, schema and arguments (I11). */
   input: json,
   digest: z.string().optional(),
-  /** The arguments are as the model sent them, because JSON cannot represent what the schema makes of them. */
+  /** The arguments are as the model sent them: the schema is applied when the call runs. See `ParsedInput`. */
   raw: z.boolean().optional(),
   /** State that the card's preview was made from. Part of the digest; see `Preview`. */
   precondition: z.string().optional(),
@@ -214,6 +214,8 @@ export const bodies = {
     messageId: z.string().optional(),
     output: z.string().optional(),
     usage: usageSchema.optional(),
+    /** Events of a remote leg that its driver could not record. The next leg records them. */
+    unrecorded: z.array(json).optional(),
   }),
   'effect.failed': z.object({
     ...effect,

@@ -110,7 +110,7 @@ export async function execute(
   const doubtful = signal.aborted ? !saysNothingHappened(thrown) : thrown instanceof OutcomeUnknown
   // A tool that reports an unknown outcome itself is believed, unless repeating the call does no harm.
   const harmless = thrown instanceof OutcomeUnknown ? tool.idempotent : isHarmless(tool)
-  if (!outcome && !(timedOut && isHarmless(tool))) recordLate(running, about, leg.late)
+  if (!outcome && !(timedOut && isHarmless(tool))) recordLate(running, about, leg)
   if (leg.signal.aborted) {
     const known = outcome && !(doubtful && !harmless)
     channel.write(
@@ -183,12 +183,13 @@ async function gaveUp(signal: AbortSignal, { clock }: Bench, over: AbortSignal) 
  * Offers the outcome of a call that did not return in time, once it returns. An error that the tool throws
  * after it was told to stop says nothing, unless the tool says that the effect did not happen.
  */
-function recordLate(running: Promise<Outcome>, about: About, late: Leg['late']): void {
-  void running.then((outcome) => {
+function recordLate(running: Promise<Outcome>, about: About, { late, awaitLate }: Leg): void {
+  const returned = running.then((outcome) => {
     if (!outcome) return
     if ('output' in outcome) late(draft('effect.done', { ...about, output: outcome.output }))
     else if (saysNothingHappened(outcome.thrown)) late(failureDraft(about, outcome.thrown))
   })
+  awaitLate(returned)
 }
 
 function cut(value: unknown): string {

@@ -1,3 +1,4 @@
+import type { AgentEvent } from './agent.ts'
 import { charged, counted, metered, setTo } from './budget-fold.ts'
 import type { Draft, Known } from './entries.ts'
 import { callsOf, type Message, textOf } from './messages.ts'
@@ -365,6 +366,7 @@ function settled(
   } else {
     record.state = 'done'
     record.output = entry.body.output
+    if (entry.body.unrecorded) record.unrecorded = entry.body.unrecorded as AgentEvent[]
     record.usage = entry.body.usage
   }
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../lib/clock.ts'
@@ -6,7 +7,7 @@ import type { Answer, Ask, Body } from './entries.ts'
 import { parseInput, type SettledInput, settledInput } from './inputs.ts'
 import { callDigest } from './policy.ts'
 import type { AskRecord, EffectRecord } from './state.ts'
-import { defineTool, type ParsedInput, type Tool } from './tool.ts'
+import { defineTool, type ParsedInput, readInput, readInputInTurns, type Tool } from './tool.ts'
 
 const bench = { report: () => {}, clock: systemClock } as unknown as Bench
 const tags = z.array(z.string()).transform((list) => new Set(list))
@@ -81,4 +82,108 @@ test('inputs that differ only inside of a Set have different digests', () => {
 test('a raw input and an equal parsed input have different digests', () => {
   const input = { tags: ['a'] }
   expect(callDigest(keep, input, { raw: true })).not.toBe(callDigest(keep, input))
+})
+
+const cents = z.number().transform((euros) => Math.round(euros * 100))
+const pay = toolOf(z.strictObject({ amount: cents, memo: z.string().default('') }))
+
+test.each<[string, z.ZodType, unknown, unknown]>([
+  ['multiplies a number', pay.schema as z.ZodType, { amount: 5 }, { amount: 500, memo: '' }],
+  ['makes a number of a text', z.object({ n: z.string().transform(Number) }), { n: '5' }, { n: 5 }],
+  [
+    'adds a prefix',
+    z.object({ t: z.string().transform((t) => `> ${t}`) }),
+    { t: 'a' },
+    { t: '> a' },
+  ],
+  ['negates', z.object({ on: z.boolean().transform((on) => !on) }), { on: true }, { on: false }],
+])('an input whose schema %s is raw', (_, schema, sent, input) => {
+  expect(readInput(toolOf(schema), sent)).toEqual({ input, shown: sent, raw: true })
+})
+
+test.each<[string, z.ZodType, unknown, unknown]>([
+  ['has a default', z.object({ t: z.string().default('a') }), {}, { t: 'a' }],
+  ['trims a text', z.object({ t: z.string().trim() }), { t: ' a ' }, { t: 'a' }],
+  ['coerces a number', z.object({ n: z.coerce.number() }), { n: '5' }, { n: 5 }],
+  ['drops unknown fields', z.object({ t: z.string() }), { t: 'a', more: 1 }, { t: 'a' }],
+])('an input whose schema %s is shown as the schema returns it', (_, schema, sent, input) => {
+  expect(readInput(toolOf(schema), sent)).toEqual({ input, shown: input })
+})
+
+test('an input is raw if its schema throws, or returns another kind of value, when it reads its own output', () => {
+  const throwing = z.any().transform(({ t }) => ({ u: t.trim() }))
+  expect(readInput(toolOf(throwing), { t: 'a' })).toMatchObject({ raw: true })
+  const day = z.any().transform((t) => (t === 'now' ? '2026-11-17T00:00:00.000Z' : new Date(t)))
+  const schema = z.object({ day })
+  expect(readInput(toolOf(schema), { day: 'now' })).toMatchObject({ raw: true })
+})
+
+test('a schema that returns its input unchanged is run once', () => {
+  let runs = 0
+  const counted = toolOf(z.object({ t: z.string().refine(() => ++runs > 0) }))
+  expect(readInput(counted, { t: 'a' })).toEqual({ input: { t: 'a' }, shown: { t: 'a' } })
+  expect(runs).toBe(1)
+})
+
+test('an approval that an older version stored for a transformed input runs exactly what its card showed', () => {
+  const approval = olderApproval(pay, { amount: 500, memo: '' })
+  const found = settled(pay, { amount: 5 }, approval)
+  const shown = { amount: 500, memo: '' }
+  expect(found).toEqual({ input: shown, shown, digest: approval.ask.digest })
+})
+
+test('an edit that an older version may have transformed twice is stale', () => {
+  const input = { amount: 50_000, memo: '' }
+  const digest = callDigest(pay, input)
+  const approval = olderApproval(pay, { amount: 500, memo: '' }, { input, raw: false, digest })
+  expect(settled(pay, { amount: 5 }, approval)).toMatchObject({ input, digest, stale: true })
+})
+
+test('an edit that an older version stored runs if the schema would not change it again', () => {
+  const trimmed = toolOf(z.strictObject({ t: z.string().trim() }))
+  const input = { t: 'b' }
+  const digest = callDigest(trimmed, input)
+  const approval = olderApproval(trimmed, { t: 'a' }, { input, raw: false, digest })
+  expect(settled(trimmed, { t: 'a' }, approval)).toEqual({ input, shown: input, digest })
+})
+
+test('an edit of a raw input runs as an older version stored it, because it was parsed once', () => {
+  const tool = toolOf(z.strictObject({ amount: cents, tags: tags.optional() }))
+  const ask = {
+    askId: 'ask_1',
+    input: { amount: 5, tags: ['a'] },
+    raw: true,
+    digest: 'other',
+  } as Ask
+  const input = { amount: 700 }
+  const digest = callDigest(tool, input)
+  const answer = { askId: 'ask_1', state: 'approved', input, raw: false, digest } as Answer
+  const found = settled(tool, { amount: 5, tags: ['a'] }, { ask, answer } as AskRecord)
+  expect(found).toEqual({ input, shown: input, digest })
+})
+
+test('a call that an older version began with a transformed input keeps its input and its digest', () => {
+  const input = { amount: 500, memo: '' }
+  const digest = callDigest(pay, input)
+  const intent = { input, digest } as unknown as Body<'effect.intended'>
+  const found = settled(pay, { amount: 5 }, undefined, { intent } as EffectRecord)
+  expect(found).toEqual({ input, shown: input, digest })
+})
+
+test('an input that is parsed twice is read in several turns of the event loop', async () => {
+  let turns = 0
+  const parsedAt: number[] = []
+  const counted = toolOf(
+    z.object({ n: z.number().transform((n) => parsedAt.push(turns) && n + 1) }),
+  )
+  let isCounting = true
+  const counting = (async () => {
+    for (; isCounting; turns++) await setImmediate()
+  })()
+  const read = await readInputInTurns(counted, { n: 1 })
+  isCounting = false
+  await counting
+  expect(read).toEqual({ input: { n: 2 }, shown: { n: 1 }, raw: true })
+  expect(parsedAt).toHaveLength(2)
+  expect(parsedAt[1]).toBeGreaterThan(parsedAt[0]!)
 })

@@ -1,8 +1,16 @@
 import { atOnce } from '../lib/at-once.ts'
+import { isJson } from '../lib/json.ts'
 import type { Bench } from './effects.ts'
 import { callDigest } from './policy.ts'
 import type { AskRecord, EffectRecord } from './state.ts'
-import { type ParsedInput, readInput, type Tool } from './tool.ts'
+import {
+  type InputIssue,
+  isStable,
+  type ParsedInput,
+  parseOnce,
+  readInput,
+  type Tool,
+} from './tool.ts'
 
 /** What a model wrote, as the tool takes it, or what to tell the model. */
 export function parseInput(
@@ -16,16 +24,17 @@ export function parseInput(
   } catch {
     return { problem: `The input of ${tool.name} is not valid JSON. Send one JSON object.` }
   }
-  return parseValue(value, tool, bench)
+  return parsedBy(readInput, value, tool, bench)
 }
 
-function parseValue(
+function parsedBy<Parsed extends object>(
+  parse: (tool: Tool, value: unknown) => Parsed | { issues: InputIssue[]; thrown?: unknown },
   value: unknown,
   tool: Tool,
   { report }: Bench,
-): ParsedInput | { problem: string } {
-  const read = readInput(tool, value)
-  if ('input' in read) return read
+): Parsed | { problem: string } {
+  const read = parse(tool, value)
+  if (!('issues' in read)) return read
   if ('thrown' in read) report(read.thrown, { tool: tool.name }, 'the schema of a tool failed')
   const issues = read.issues.slice(0, 5)
   const list = issues.map(({ path, message }) => `${path.join('.') || 'input'}: ${message}`)
@@ -35,13 +44,15 @@ function parseValue(
 export interface SettledInput extends ParsedInput {
   /** Of the tool, its schema, `shown` and the precondition (I11). */
   digest: string
+  /** An edit that an older version may have transformed twice. It must not run. */
+  stale?: true
 }
 
 /**
- * Returns the input that was approved or begun, ready to run. If JSON represents the parsed input, exactly the
- * stored value runs, even if the schema would now return another one (a default of `now`). If it does not, the
- * raw input was stored and is parsed again. If the stored input does not belong to this tool and schema any more,
- * returns the model's input with its own digest, which the approval does not match.
+ * Returns the input that was approved or begun, ready to run. If the parsed input was stored, exactly this value
+ * runs, even if the schema would now return another one (a default of `now`). If the raw input was stored, it is
+ * parsed again; see `ParsedInput`. If the stored input does not belong to this tool and schema any more, returns the
+ * model's input with its own digest, which the approval does not match.
  */
 export function settledInput(
   read: ParsedInput,
@@ -60,12 +71,17 @@ export function settledInput(
   if (digestOf(kept.input, kept.raw) === digest) {
     const { input } = kept
     if (kept.raw) {
-      const parsed = parseValue(input, tool, bench)
+      const parsed = parsedBy(parseOnce, input, tool, bench)
       return 'problem' in parsed ? parsed : { input: parsed.input, shown: input, raw: true, digest }
     }
     // Older versions stored the parsed input also where JSON cannot represent it.
-    const lossy = kept.raw === undefined && read.raw
-    if (!lossy) return { input, shown: input, digest }
+    const lossy = kept.raw === undefined && read.raw && !isJson(read.input, read.shown)
+    if (!lossy) {
+      // Older versions showed and stored the input after every transform, and applied the transform to edits of it.
+      const edits = edited && digest !== ask?.digest && !ask?.raw
+      const stale = edits && !isStable(tool, input)
+      return { input, shown: input, digest, ...(stale && { stale }) }
+    }
   }
   // Approved in an older version, whose digest was of the parsed input.
   const older = read.raw && atOnce(() => digestOf(read.input)) // of a BigInt there is none

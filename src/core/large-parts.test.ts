@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { workshop } from '../../test/support/file-workshop.ts'
 import { localBus } from '../bus/local/bus.ts'
@@ -196,4 +197,25 @@ test('a body with large data has the same JSON as JSON.stringify gives', () => {
   message.parts.push({ type: 'media', mediaType: 'image/png', stored: reference })
   const body = { for: 'both' as const, message, path: 'a' }
   expect(serializeBody(draft('message.added', body))).toBe(JSON.stringify(body))
+})
+
+test('other work runs before each cached large part that is put into a text', async () => {
+  const thread = threadOn(memoryStore({ clock: systemClock }), 'c', new ByteCache(10_000_000))
+  await say(thread, picture('m', image(), image(), image(), image()))
+  const message = thread.state.messages.get('m')!.message
+  const markers = message.parts.flatMap((part) =>
+    part.type === 'media' && part.stored ? [markerOf(part.stored)] : [],
+  )
+  let turn = 0
+  let isCounting = true
+  const counting = (async () => {
+    for (; isCounting; turn++) await setImmediate()
+  })()
+  const turns: number[] = []
+  for await (const step of thread.filledSteps(markers))
+    if (step.length >= largeDataLength) turns.push(turn)
+  isCounting = false
+  await counting
+  expect(turns).toHaveLength(4)
+  expect(new Set(turns).size).toBe(4)
 })

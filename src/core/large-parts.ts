@@ -4,7 +4,7 @@ import type { ByteCache } from '../lib/byte-cache.ts'
 import { canonical, digestOf, digestOnce, sha256 } from '../lib/canonical.ts'
 import { newId } from '../lib/ids.ts'
 import { jsonSteps, unhurried } from '../lib/json-steps.ts'
-import { pauses } from '../lib/pause.ts'
+import { pauseBefore, pauses } from '../lib/pause.ts'
 import type { Draft, Known } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import type { Message, Part, StoredData } from './messages.ts'
@@ -115,6 +115,7 @@ const known = new WeakMap<Message, string>()
 /** Digests of whole messages. Each is worked out once, so that the data is not read again for it. */
 export async function digestsOf(messages: readonly Message[], at: LargePlace): Promise<string[]> {
   const all: string[] = []
+  await pauseBefore(messages.length)
   const pause = pauses()
   for (const message of messages) {
     await pause()
@@ -178,14 +179,22 @@ export async function filled(text: string, at: LargePlace): Promise<string> {
   return pieces.join('')
 }
 
-/** `filled` in pieces: what stands between the markers, and the data of each, which is read when it is needed. */
+/**
+ * `filled` in pieces: what stands between the markers, and the data of each, which is read when it is needed. Lets other
+ * requests run before each, because cached data comes without a wait.
+ */
 async function* filledPieces(
   text: string,
   at: LargePlace,
 ): AsyncGenerator<string, void, undefined> {
   if (!text.includes(secret)) return yield text
-  for (const [i, piece] of splitAtMarkers(text).entries())
-    yield i % 2 === 0 ? piece : await load(piece, at)
+  for (const [i, piece] of splitAtMarkers(text).entries()) {
+    if (i % 2 === 0) yield piece
+    else {
+      await setImmediate()
+      yield await load(piece, at)
+    }
+  }
 }
 
 /** The JSON of a value with the data in place of the markers, in steps. Lets other requests run before each step. */

@@ -3,7 +3,7 @@ import type { NewId } from '../lib/ids.ts'
 import type { Channel } from './channel.ts'
 import type { Actor } from './entries.ts'
 import { RuntimeError } from './errors.ts'
-import type { LateOutcome } from './late.ts'
+import type { LateOutcome, RemoteAttempt } from './late.ts'
 import type { Run } from './state.ts'
 import type { Thread } from './thread.ts'
 import type { ToolContext } from './tool.ts'
@@ -52,8 +52,10 @@ export interface Leg {
   readonly leaving: AbortSignal
   /** Fires when the server itself is going: nothing more can be written. */
   readonly closing: AbortSignal
-  /** Records the outcome of a tool call that this leg can no longer record itself. */
-  readonly late: (outcome: LateOutcome) => void
+  /** Records the outcome of a tool call or a remote leg that this leg can no longer record itself. */
+  readonly late: (outcome: LateOutcome, remote?: RemoteAttempt) => void
+  /** A server that stops waits for this call: the leg gave it up, and its outcome may still be recorded. */
+  readonly awaitLate: (call: Promise<void>) => void
 }
 
 /** The tenant and user that own the thread, as tools are given them. */

@@ -1,9 +1,10 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { localBus } from '../bus/local/bus.ts'
 import { systemClock } from '../lib/clock.ts'
 import { newId } from '../lib/ids.ts'
 import { memoryStore } from '../stores/memory/store.ts'
-import { draft } from './entries.ts'
+import { draft, type Known } from './entries.ts'
 import { userText } from './messages.ts'
 import { decide, Thread } from './thread.ts'
 
@@ -53,4 +54,85 @@ test('a long transition that relied on a fact which changed meanwhile is decided
   expect(await long).toBe('run')
   expect(heads).toEqual([null, 'run'])
   expect(thread.state.messages.size).toBe(400)
+})
+
+/** A thread of 6 MB as another server wrote it, with a transition of 600 entries in the middle. */
+async function longThread() {
+  const { store, thread, other } = stage()
+  const said = (name: string, count: number) =>
+    Array.from({ length: count }, (_, i) =>
+      draft('message.added', {
+        message: userText(`${name}-${i}`, 'x'.repeat(5_000)),
+        for: 'both',
+      }),
+    )
+  await other.commit([created], { guard: {}, actor })
+  for (let n = 0; n < 3; n++) await other.commit(said(`before ${n}`, 100), { guard: {}, actor })
+  await other.commit(said('long', 600), { guard: {}, actor })
+  for (let n = 0; n < 3; n++) await other.commit(said(`after ${n}`, 100), { guard: {}, actor })
+  const { read } = store
+  store.read = async (...query) => {
+    await setImmediate() // as a store on disk
+    return await read(...query)
+  }
+  return { store, thread, other }
+}
+
+test('a long thread is read in pages of 1 MB, and other work runs between the transitions that are folded', async () => {
+  const { store, thread, other } = await longThread()
+  const pages: number[] = []
+  const { read } = store
+  store.read = async (threadId, range) => {
+    const page = await read(threadId, range)
+    pages.push(page.reduce((sum, { body }) => sum + body.length, 0))
+    return page
+  }
+  let turn = 0
+  let isCounting = true
+  const counting = (async () => {
+    for (; isCounting; turn++) await setImmediate()
+  })()
+  const turns = new Set<number>()
+  let tx = ''
+  thread.listen((entry: Known) => {
+    if (entry.tx === tx) return
+    tx = entry.tx
+    turns.add(turn)
+    // Each transition takes longer than a step may take.
+    for (const until = performance.now() + 6; performance.now() < until; );
+  })
+  await thread.sync()
+  isCounting = false
+  await counting
+  expect(thread.state).toEqual(other.state)
+  expect(Math.max(...pages)).toBeLessThan(1_200_000)
+  expect(turns.size).toBe(8) // transitions
+})
+
+test('no other work sees a part of a transition that spans several pages', async () => {
+  const { thread, other } = await longThread()
+  const sizes = new Set<number>()
+  let isLooking = true
+  const looking = (async () => {
+    for (; isLooking; await setImmediate()) sizes.add(thread.state.messages.size)
+  })()
+  await thread.sync()
+  isLooking = false
+  await looking
+  expect(thread.state).toEqual(other.state)
+  for (const size of sizes) expect([0, 100, 200, 300, 900, 1_000, 1_100, 1_200]).toContain(size)
+})
+
+test('a commit while a long thread is read is folded once, after all entries before it', async () => {
+  const { thread, other } = await longThread()
+  const seqs: number[] = []
+  thread.listen(({ seq }: Known) => void seqs.push(seq))
+  const reading = thread.sync()
+  await setImmediate()
+  const commit = thread.commit([draft('thread.renamed', { title: 'Name' })], { guard: {}, actor })
+  const theirs = other.commit([draft('thread.renamed', { title: 'Theirs' })], { guard: {}, actor })
+  await Promise.all([reading, commit, theirs])
+  await Promise.all([thread.sync(), other.sync()])
+  expect(thread.state).toEqual(other.state)
+  expect(seqs).toEqual(Array.from({ length: thread.state.seq }, (_, i) => i + 1))
 })

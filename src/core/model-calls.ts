@@ -131,7 +131,7 @@ export function meteredCall(
 /** The client's own key, where the run is to be paid with it. */
 function keyFor({ keyHeader }: CallRules, { leg, secrets }: Bench): ModelUse {
   if (keyHeader === undefined || !leg.run.options.clientKey) return {}
-  const apiKey = secrets.join(leg.runId, leg.run.options).headers?.[keyHeader]
+  const apiKey = secrets.header(leg.runId, leg.run.options, keyHeader)
   if (apiKey !== undefined) return { apiKey }
   const told = `The key for the model came with an earlier request and was not kept. Send it again as ${keyHeader}.`
   throw new RuntimeError('authentication', told)

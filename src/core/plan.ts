@@ -68,6 +68,10 @@ export const say = (text: string, failed = true, ...also: Draft[]): Plan & { do:
 /** Told to the model when what was approved is not what would run. */
 export const changed = 'The tool changed after this call was approved. It was not run.'
 
+/** Message to the model if an older version may have applied the transform of the schema to an edit twice. */
+export const ambiguous =
+  'An older version of the server recorded the edited arguments in a form that is not safe to run. The call was not run. Call the tool again.'
+
 /** The message that holds a call, and which of its calls it is. */
 export function placeOf(call: CallPart, bench: Bench): { messageId: string; index: number } {
   const isIt = (one: CallPart) => one.callId === call.callId

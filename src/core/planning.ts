@@ -6,8 +6,9 @@ import { type Execution, notBegun } from './execute.ts'
 import { grantFor } from './grants.ts'
 import { parseInput, settledInput } from './inputs.ts'
 import { asText, type CallPart } from './messages.ts'
-import { changed, type Plan, placeOf, say, type Toolbox, unmoved } from './plan.ts'
+import { ambiguous, changed, type Plan, placeOf, say, type Toolbox, unmoved } from './plan.ts'
 import { callDigest, judge, type Verdict } from './policy.ts'
+import { readable } from './policy-rules.ts'
 import { showCall } from './showing.ts'
 import type { AskRecord, EffectRecord } from './state.ts'
 import { defaultToolTimeout, jsonSchemaOf, type Tool } from './tool.ts'
@@ -27,7 +28,7 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const approval = approvalOf(bench, call.callId)
   const settled = settledInput(given, tool, { approval, record }, bench)
   if ('problem' in settled) return say(settled.problem)
-  const { input, shown, raw, digest } = settled
+  const { input, shown, raw, digest, stale } = settled
   const execution: Execution = {
     call,
     tool,
@@ -62,7 +63,7 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
     record && plan.do === 'say' ? withoutRepeat(plan, record, call) : plan
   /** Applies guardrails, policy, answers and grants as they are now, also to a call that was begun before. */
   const permit = (): Plan => {
-    const denied = denial(call, shown, box)
+    const denied = denial(call, shown, box) ?? (raw && denial(call, readable(input, shown), box))
     const wanted = !approval || approval.answer?.state === 'approved'
     if (denied && wanted) return refuse(denied)
     const verdict = judge(box.policy, { tool, agent: box.agent, input, shown })
@@ -76,7 +77,7 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
       execution.askAgain = () =>
         approvalAsk(execution, place.messageId, verdict, box, bench, approval)
     }
-    if (approval) return refuse(afterAnswer(approval, execution))
+    if (approval) return refuse(afterAnswer(approval, execution, stale))
     const grant = grantFor(state, { tool, agent: box.agent, verdict }, clock.now())
     if (verdict.decision !== 'allow' && !grant)
       return {
@@ -208,13 +209,14 @@ const clientToolTimeout = 24 * 3_600_000
 /** A result keeps the id that the client gave it, so that it is not shown twice. */
 const idOf = ({ messageId }: Answer) => (messageId === undefined ? {} : { messageId })
 
-function afterAnswer({ answer, ask }: AskRecord, execution: Execution): Plan {
+function afterAnswer({ answer, ask }: AskRecord, execution: Execution, stale = false): Plan {
   if (!answer) return { do: 'wait' }
   const reason = answer.reason ? `: ${answer.reason}` : '.'
   switch (answer.state) {
     case 'approved': {
-      const stale = execution.intent.digest !== (answer.digest ?? ask.digest)
-      return stale ? say(changed) : { do: 'run', execution }
+      if (stale) return say(ambiguous)
+      const differs = execution.intent.digest !== (answer.digest ?? ask.digest)
+      return differs ? say(changed) : { do: 'run', execution }
     }
     case 'rejected':
       return say(`The user rejected this call${reason}`)

@@ -32,7 +32,7 @@ function readingsOf({ arguments: given, when }: PolicyRule, named: string): Read
 }
 
 /** Each parsed argument that JSON represents, and the others as the model sent them. */
-function readable(input: unknown, shown: unknown): unknown {
+export function readable(input: unknown, shown: unknown): unknown {
   if (typeof input !== 'object' || input === null || !isPlain(input)) return shown
   const sent = Object(shown) as Record<string, unknown>
   const parts = Object.entries(input).map(([name, part]) => {

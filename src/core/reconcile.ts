@@ -1,4 +1,4 @@
-import { digestOf } from '../lib/canonical.ts'
+import { sameJson } from '../lib/json-patch.ts'
 import { pendingAsks } from './branch.ts'
 import { type Message, textOf } from './messages.ts'
 import { ended, type ThreadState } from './state.ts'
@@ -95,7 +95,7 @@ function unlike(
     if (what === undefined) return false
     const before = first.get(what)
     if (!before) first.set(what, message)
-    return before !== undefined && digestOf(before.parts) !== digestOf(message.parts)
+    return before !== undefined && !sameJson(before.parts, message.parts)
   })
 }
 

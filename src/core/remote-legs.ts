@@ -1,76 +1,34 @@
 import { digestOf } from '../lib/canonical.ts'
-import { offshoot } from '../lib/signal.ts'
+import type { Clock } from '../lib/clock.ts'
 import type { AgentEvent } from './agent.ts'
-import { askUnder } from './asked.ts'
 import { branch } from './branch.ts'
 import { countdown } from './countdown.ts'
 import { type Bench, effectKey, placed, workerOf } from './effects.ts'
-import { type Ask, draft } from './entries.ts'
-import { type ErrorCode, failureOf, RuntimeError, toRuntimeError } from './errors.ts'
+import { draft } from './entries.ts'
+import {
+  type ErrorCode,
+  failureOf,
+  isRuntimeError,
+  RuntimeError,
+  toRuntimeError,
+} from './errors.ts'
 import { notBegun } from './execute.ts'
 import { type GovernorRules, reserve } from './governor.ts'
 import type { Guard } from './guard.ts'
+import type { LateOutcome } from './late.ts'
 import { holdLease, isStop, LegStop, mayHandOver } from './leg.ts'
-import { asText, type Message, textOf } from './messages.ts'
+import { type Message, textOf } from './messages.ts'
+import { type RemoteCall, type RemoteEnd, type RemoteLine, remoteCalls } from './remote.ts'
+import { afterStart, fateOf } from './remote-fate.ts'
+import { Transcript, unrecordedOf } from './remote-transcript.ts'
 import { retractOpen } from './retract.ts'
 import type { EffectRecord } from './state.ts'
-
-/** The event by which an adapter tells of model calls that it has heard of: `{ calls, usage }`. */
-export const remoteCalls = 'remote.calls'
-
-/** A stretch of work that another server does: one effect, whatever it says on the way. */
-export interface RemoteCall {
-  /** One plain sentence, for the person who is asked whether it happened. */
-  title: string
-  /** What it is asked to do, as far as that tells one request from another. */
-  input: unknown
-  /** Doing it twice is the same as doing it once: it is simply done again after a crash. */
-  idempotent?: boolean
-  /** Milliseconds after which it is given up and cannot still be going on. */
-  timeout: number
-  /**
-   * After a crash: whether the effect with this id is known there. When that cannot be found out, a
-   * person is asked, with the evidence that there is.
-   */
-  look?(begun: Begun, signal: AbortSignal): Promise<Looked>
-  /** Does it: yields what is said, gives what the next leg has to know. Must end with its signal. */
-  work(use: RemoteUse): AsyncGenerator<AgentEvent, string, undefined>
-}
-
-export type Looked = 'absent' | 'there' | { evidence?: unknown }
-
-export interface Begun {
-  /** The same for every attempt: hand it on as the idempotency key. */
-  effectId: string
-  /** Counts from 1. */
-  attempt: number
-}
-
-export interface RemoteUse extends Begun {
-  signal: AbortSignal
-  /** It is under way there since before a crash: read on, begin nothing. */
-  rejoin: boolean
-}
-
-/** What earlier legs at one remote have left. */
-export interface RemoteLine {
-  /** How the last leg of this run there ended. */
-  last(): RemoteEnd | undefined
-  /** How many of this run have ended there. */
-  legs(): number
-  /** How the last one on this branch before this run ended. `tip`: nothing else was begun there since. */
-  before(): (RemoteEnd & { tip: boolean }) | undefined
-  leg(call: RemoteCall): AsyncGenerator<AgentEvent, void, undefined>
-}
-
-export interface RemoteEnd {
-  effectId: string
-  output: string
-}
 
 export interface RemoteRules {
   governor: GovernorRules
   guard?: Guard | undefined
+  /** See `Toolbox`. */
+  evidence: (effectId: string) => Promise<unknown>
 }
 
 /** Legs of one run at the remote of this name. Each counts as one action of the budget. */
@@ -82,7 +40,12 @@ export function remoteLine(name: string, rules: RemoteRules, bench: Bench): Remo
     one.intent.name === name &&
     one.intent.path === bench.part?.path
   const doneOf = ({ effectIds }: { effectIds: string[] }) =>
-    effectIds.map((id) => effects.get(id)!).filter((one) => isOurs(one) && one.state === 'done')
+    effectIds.map((id) => effects.get(id)!).filter((one) => isOurs(one) && isRecorded(one))
+  // Recorded late for a run that has been cancelled, a leg has no output and is no end to continue from.
+  const isRecorded = (one: EffectRecord) =>
+    one.state === 'done' &&
+    one.output !== undefined &&
+    unrecordedOf(one, leg.thread.state).length === 0
   return {
     last: () => endOf(doneOf(leg.run).at(-1)),
     legs: () => doneOf(leg.run).length,
@@ -110,7 +73,7 @@ async function* remoteLeg(
   name: string,
   ordinal: number,
   call: RemoteCall,
-  { governor, guard }: RemoteRules,
+  { governor, guard, evidence }: RemoteRules,
   bench: Bench,
 ): AsyncGenerator<AgentEvent, void, undefined> {
   const { leg, channel, clock } = bench
@@ -118,12 +81,17 @@ async function* remoteLeg(
   const { key, effectId } = effectKey(leg.runId, '', placed(bench, `remote:${name}`), ordinal)
   const about = { effectId, effect: 'remote' as const, name }
   const record = leg.thread.state.effects.get(effectId)
-  const fate = await fateOf(record, call, bench)
+  const fate = await fateOf(record, call, evidence, bench)
   const attempt = (record?.intent.attempt ?? 0) + (fate === 'run' ? 1 : 0)
   if (fate === 'skip') {
     const error = new RuntimeError('remote_cut', 'Whether the remote agent did it is not known.')
     channel.write(draft('effect.failed', { ...about, error: failureOf(error) }))
     throw error
+  }
+  if (typeof fate === 'object' && 'unrecorded' in fate) {
+    yield* guarded(replay(fate.unrecorded), guard)
+    await channel.commit() // what comes next looks for it
+    return
   }
   if (typeof fate === 'object') {
     if (fate.result !== '') yield { type: 'message', message: said(fate.result, bench) }
@@ -144,16 +112,33 @@ async function* remoteLeg(
   }
   const over = new AbortController()
   const time = countdown(call.timeout, clock, over.signal)
-  const { signal, leave } = offshoot(leg.signal, time.signal)
+  const { signal, leave } = stopSignal(leg.signal, time.signal, call.timeout, clock)
+  const transcript = new Transcript()
+  /** The output, once the remote has finished. */
+  let ended: string | undefined
+  const failedWith = (error: unknown) =>
+    draft('effect.failed', { ...about, error: failureOf(error, 'agent_failed', leg.secrets?.()) })
+  /** Evidence for another leg. Undefined if the outcome is not certain, or too large to be offered. */
+  const failureIn = (thrown: unknown) => (isReported(thrown) ? failedWith(thrown) : undefined)
+  const doneWith = (output: string) => {
+    const unrecorded = transcript.events()
+    return unrecorded && draft('effect.done', { ...about, output, unrecorded })
+  }
+  const offer = (outcome: LateOutcome | undefined) => {
+    if (!outcome || call.idempotent) return // an idempotent leg is run again
+    leg.late(outcome, { attempt, onlyIfAsked: call.look !== undefined })
+  }
   try {
     const events = call.work({ effectId, attempt, signal, rejoin: fate === 'rejoin' })
-    const output = yield* metered(guarded(events, guard), effectId, bench)
+    const output = yield* transcript.of(metered(guarded(events, guard), effectId, bench))
     signal.throwIfAborted() // it may stop quietly
+    ended = output
     bench.crash('effect.ran')
     await channel.commit(draft('effect.done', { ...about, output })) // what comes next looks for it
   } catch (thrown) {
+    const cancelled = isStop(leg.signal.reason, 'cancelled')
     if (leg.signal.aborted) {
-      const cancelled = isStop(leg.signal.reason, 'cancelled')
+      if (!cancelled) offer(ended === undefined ? failureIn(thrown) : doneWith(ended))
       if (!cancelled) await retractOpen(leg, channel, 'interrupted').catch(() => {})
       channel.write(
         cancelled
@@ -164,21 +149,71 @@ async function* remoteLeg(
     }
     // Only a lease that was lost before a start or a retry ends it like this.
     if (thrown instanceof LegStop) {
-      channel.write(draft('effect.failed', { ...about, error: notBegun }))
+      channel.write(
+        fate === 'rejoin'
+          ? draft('effect.unknown', about)
+          : draft('effect.failed', { ...about, error: notBegun }),
+      )
       throw thrown
     }
     const late = `The remote agent was not done after ${call.timeout / 1_000} s.`
-    const error = time.signal.aborted
+    const error = signal.aborted
       ? new RuntimeError('remote_timeout', late)
-      : toRuntimeError(thrown, 'agent_failed')
+      : afterStart(fate, toRuntimeError(thrown, 'agent_failed'))
     const told = call.idempotent && outcomeUnknown.has(error.code) ? repeatable(error) : error
-    await retractOpen(leg, channel, told.code)
-    channel.write(draft('effect.failed', { ...about, error: failureOf(told) }))
+    const failed = failedWith(told)
+    try {
+      await retractOpen(leg, channel, told.code)
+      if (isReported(told)) await channel.commit(failed)
+      else channel.write(failed)
+    } catch (reason) {
+      if (!isStop(leg.signal.reason, 'cancelled')) offer(failureIn(told))
+      throw reason
+    }
     throw told
   } finally {
     over.abort()
     leave()
   }
+}
+
+/** Milliseconds in which a server that lost the thread or was suspended reads the rest of an answer. */
+const readLimit = 2_000
+/** A timer that fires this many milliseconds late belongs to a process that was suspended or blocked. */
+const suspended = 100
+
+/**
+ * The signal that stops the work of a leg: the leg's own, or the end of its time. It fires `readLimit` later if
+ * the leg has lost its lease or the process was suspended when the time ended: the complete answer may be in the
+ * socket already. The leg cannot start anything in that time, see `holdLease`.
+ */
+function stopSignal(leg: AbortSignal, time: AbortSignal, timeout: number, clock: Clock) {
+  const own = new AbortController()
+  const startedAt = clock.monotonic()
+  const cancels: (() => void)[] = []
+  const follow = (one: AbortSignal, isDelayed: () => boolean) => {
+    const fire = () => own.abort(one.reason)
+    const stop = () => void (isDelayed() ? cancels.push(clock.timer(readLimit, fire)) : fire())
+    if (one.aborted) stop()
+    else one.addEventListener('abort', stop, { once: true })
+    cancels.push(() => one.removeEventListener('abort', stop))
+  }
+  follow(leg, () => isStop(leg.reason, 'lost'))
+  follow(time, () => clock.monotonic() - startedAt > timeout + suspended)
+  const leave = () => {
+    for (const cancel of cancels) cancel()
+  }
+  return { signal: own.signal, leave }
+}
+
+/** Whether the remote itself reported the failure: then it is certain. */
+const isReported = (error: unknown): boolean => isRuntimeError(error, 'remote_failed')
+
+async function* replay(
+  events: readonly AgentEvent[],
+): AsyncGenerator<AgentEvent, string, undefined> {
+  yield* events
+  return ''
 }
 
 /** Failures of legs that may have done their work. */
@@ -192,95 +227,6 @@ const repeatable = ({ code, message, cause }: RuntimeError) =>
   new RuntimeError(code, message, { cause, retryable: true })
 
 const stopped = { code: 'cancelled', message: 'Stopped while it was at work.' }
-
-type Fate = 'run' | 'rejoin' | 'skip' | { result: string }
-
-/** What is to be done about a leg that may have been begun before. */
-async function fateOf(
-  record: EffectRecord | undefined,
-  call: RemoteCall,
-  bench: Bench,
-): Promise<Fate> {
-  if (!record) return 'run'
-  const { leg, clock } = bench
-  if (record.state === 'failed') return afterFailure(record, call, leg.run.retriedSeq)
-  const { effectId, attempt, timeout = call.timeout } = record.intent
-  const look = async () => await call.look?.({ effectId, attempt }, leg.signal)
-  const found = await look()
-  if (found === 'there') return 'rejoin'
-  if (call.idempotent) return 'run'
-  if (found === 'absent') return (await appears(record, timeout, look, bench)) ? 'rejoin' : 'run'
-  const key = `doubt:${effectId}:${attempt}`
-  const asked = askUnder(bench, key)
-  if (asked) {
-    if (!asked.answer) throw new LegStop('parked')
-    const { outcome, value } = asked.answer
-    if (outcome === 'happened') return { result: asText(value ?? '') }
-    return outcome === 'did_not' ? 'run' : 'skip'
-  }
-  // It may still be at work there: nobody can say yet what became of it.
-  await clock.sleep(remaining(record, timeout, clock.now()), leg.signal)
-  const later = await look()
-  if (later === 'there') return 'rejoin'
-  const evidence = typeof later === 'object' ? later.evidence : undefined
-  const ask: Ask = {
-    askId: bench.newId('ask'),
-    kind: 'in_doubt',
-    title: `Did this happen? ${call.title}`,
-    step: leg.legId,
-    key,
-    effectId,
-    input: call.input,
-    ...(evidence !== undefined && { evidence }),
-    deadline: clock.now() + 24 * 3_600_000,
-    atTimeout: 'reject',
-  }
-  await bench.channel.commit(draft('ask.raised', { ask }))
-  throw new LegStop('parked')
-}
-
-/** Failures of legs that did not start. */
-const didNotStart = new Set(['remote_unavailable', notBegun.code])
-
-/**
- * A leg that failed runs again if it did not start, if it is idempotent, or if a person retried the run since.
- * Otherwise throws its failure again: what became of it is not known, and an agent or a workflow step that
- * tries again must not repeat it.
- */
-function afterFailure({ seq, error }: EffectRecord, call: RemoteCall, retriedSeq: number): 'run' {
-  const { code = 'agent_failed', message } = error ?? {}
-  if (call.idempotent || seq < retriedSeq || didNotStart.has(code)) return 'run'
-  throw new RuntimeError(code as ErrorCode, message)
-}
-
-/** Milliseconds after its intent in which a request of an earlier process may still become known there. */
-const startLimit = 30_000
-/** Milliseconds between two looks for it. */
-const lookEvery = 1_000
-
-/**
- * Looks until the work that an earlier process may have started appears at the remote. Returns false when the
- * lease of that process and the time for its request have passed without it.
- */
-async function appears(
-  record: EffectRecord,
-  timeout: number,
-  look: () => Promise<Looked | undefined>,
-  { leg, clock }: Bench,
-): Promise<boolean> {
-  const limit = Math.min(timeout, Math.max(startLimit, leg.lease.ttl))
-  const end = clock.monotonic() + remaining(record, limit, clock.now())
-  for (;;) {
-    const left = end - clock.monotonic()
-    if (left <= 0) return false
-    await clock.sleep(Math.min(left, lookEvery), leg.signal)
-    if ((await look()) === 'there') return true
-  }
-}
-
-/** Milliseconds left of `limit` since the intent; never more than `limit`, also if the clock was set back. */
-const remaining = ({ at }: EffectRecord, limit: number, now: number): number =>
-  Math.min(limit, Math.max(0, at + limit - now))
 
 /** What the remote tells of its own model calls is counted on top of its leg, and stops the next one. */
 async function* metered(

@@ -5,9 +5,10 @@ import { missing, type StartingBudget } from './agent-setups.ts'
 import { type Access, actorOf, type Caller, nameOf } from './callers.ts'
 import { cancel } from './cancel.ts'
 import type { AgentSetup } from './context.ts'
-import { draft, type RunOptions } from './entries.ts'
+import { type Draft, draft, type RunOptions } from './entries.ts'
 import { RuntimeError } from './errors.ts'
 import type { ClientRules, Guard } from './guard.ts'
+import { keyUnused, type RequestKey, usedKey } from './keys.ts'
 import type { Message } from './messages.ts'
 import { refuseMedia } from './model.ts'
 import type { CallRules } from './model-calls.ts'
@@ -15,7 +16,7 @@ import { noteReturn } from './returned.ts'
 import type { RunSecrets } from './secrets.ts'
 import { creation, retry, type Start, start } from './start.ts'
 import type { RunStatus } from './state.ts'
-import type { Thread } from './thread.ts'
+import { decide, type Thread } from './thread.ts'
 
 export interface StartRequest {
   messages: readonly Message[]
@@ -31,6 +32,12 @@ export interface StartRequest {
   options?: RunOptions
   /** The client's own rules for what is said. */
   rules?: ClientRules
+}
+
+export interface CreateRequest {
+  agent?: string
+  title?: string
+  key?: RequestKey
 }
 
 interface Setup extends Pick<Access, 'find' | 'upToDate' | 'withThread'> {
@@ -99,21 +106,28 @@ export function running({ setups, rules, guard, secrets, newId, ...setup }: Setu
       if (thread) await noteReturn(thread, actorOf(caller))
     },
 
-    /** An empty thread; the one that is there, if it is. */
-    async create(caller: Caller, clientId: string, request: { agent?: string; title?: string }) {
+    /**
+     * Creates an empty thread, unless it is there. `fresh`: this call created it. `again`: the same request with the
+     * same key created it before. Throws `idempotency_mismatch` if another request on the thread used the key.
+     */
+    async create(caller: Caller, clientId: string, request: CreateRequest) {
       const agent = setupOf(request.agent).agent.name
       const governor = budgetOf(agent)
       const name = nameOf(caller, clientId)
       const { thread, result } = await withThread(caller, clientId, async (thread) => {
-        if (thread.state.seq > 0) return false
-        const drafts = creation({ name, agent, governor })
-        const { title } = request
-        const titled = title === undefined ? [] : [draft('thread.renamed', { title })]
-        const expect = [{ fact: 'active', is: null }]
-        await thread.commit([...drafts, ...titled], { guard: { expect }, actor: actorOf(caller) })
-        return true
+        const { title, key } = request
+        const drafts: Draft[] = creation({ name, agent, governor })
+        if (title !== undefined) drafts.push(draft('thread.renamed', { title }))
+        if (key) drafts.push(draft('key.used', { ...key, ref: 'thread' }))
+        const expect = [{ fact: 'active', is: null }, ...keyUnused(key)]
+        const writing = { guard: { expect }, actor: actorOf(caller) }
+        return await decide(thread, () => {
+          if (usedKey(thread.state, key)) return { result: { fresh: false, again: true } }
+          if (thread.state.seq > 0) return { result: { fresh: false, again: false } }
+          return { drafts, writing, result: { fresh: true, again: false } }
+        })
       })
-      return { thread, fresh: result }
+      return { thread, ...result }
     },
 
     async cancel(caller: Caller, clientId: string, runId: string): Promise<RunStatus> {

@@ -204,6 +204,9 @@ export function createRuntime(options: RuntimeOptions) {
     /** After `leave`: resolves when no leg is driven here any more, or `wait` later. */
     drained: (wait: number) => worker.drained(wait),
 
+    /** Resolves when calls that exceeded their timeout have returned and are recorded, or `wait` later. */
+    lateReturned: (wait: number) => worker.lateReturned(wait),
+
     /** Takes no more, lets legs come to an end for a while, cuts the rest. */
     async stop(wait = 5_000): Promise<void> {
       leaving.abort()

@@ -47,6 +47,7 @@ test.each([
   ...['providerKeys', 'openaiKeys', 'authHeader', 'authData', 'x-csrf', 'githubPat', 'psk'],
   ...['openaiapikey', 'clientsecretvalue', 'proxyauthorization', 'recoveryCodes', 'seedPhrase'],
   ...['sasToken', 'aPiKeY', 'ToKeN', 'token2', `token_${'x'.repeat(300)}`, 'license-key'],
+  ...['authorisation', 'proxyAuthorisation', 'keyMaterial', 'key_material'],
   ...['JWTToken', 'authToken', 'xsrfToken', 'sessionToken', 'refreshtoken'],
 ])('a field named %s is a secret', (name) => {
   expect(isSecret(name, 'some value')).toBe(true)
@@ -94,6 +95,15 @@ test.each<[string, unknown]>([
   ['text', 'Please note: the token: it expires soon'],
   ['text', 'task-force-with-a-long-name and basic information'],
   ['password', null],
+  ['pk', 'a'],
+  ['keyMaterials', ['wood', 'steel']],
+  ...['key', 'seed', 'session', 'nonce', 'login'].map((name): [string, unknown] => [
+    name,
+    'abc123',
+  ]),
+  ['text', 'The password is required. Your password is too short. The token is 12 characters.'],
+  ['text', 'docker run -u 1000:1000 image; sort -u file'],
+  ['text', 'curl -u 1000:1000'],
 ])('a field named %s with the value %j is no secret', (name, value) => {
   expect(isSecret(name, value)).toBe(false)
 })
@@ -123,7 +133,7 @@ test.each([
   '--token=abc',
   'https://0123456789abcdef0123@example.org/repository.git',
   'https://example.org/#access_token=abc',
-  'https://hooks.slack.com/services/T000/B000/XXXX',
+  'https://hooks.slack.com/services/T000/B000/k3ykey',
   'the key is sk-proj-abcdefgh12345678, do not tell',
   'hook=https://example.org/?token=abc',
 ])('the text %j is a secret under any name', (value) => {
@@ -148,6 +158,8 @@ test('a megabyte of hostile text is examined in linear time', () => {
     '://a',
     '"token":',
     'SG.a-',
+    'password is ',
+    'curl -u ',
     ' ',
   ] as const
   for (const part of parts) {

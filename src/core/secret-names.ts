@@ -29,11 +29,11 @@ const wordsIn = (name: string): string[] =>
 
 /** Words that make the whole name a secret, wherever they stand in it. */
 const secretWord =
-  /^(secrets?|passwo?r?ds?|pswd|passwort|passphrases?|passcodes?|passkeys?|pwd|pw|psk|credentials?|creds?|authorization|bearer|cookies?|jwts?|assertions?|oidc|oauth|saml|signatures?|hmac|otp|totp|mfa|dsn|pem|connstr|csrf|xsrf|mnemonics?|kubeconfig|keytab|netrc|sas|sig|keypairs?)$/
+  /^(secrets?|passwo?r?ds?|pswd|passwort|passphrases?|passcodes?|passkeys?|pwd|pw|psk|credentials?|creds?|authori[sz]ation|bearer|cookies?|jwts?|assertions?|oidc|oauth|saml|signatures?|hmac|otp|totp|mfa|dsn|pem|connstr|csrf|xsrf|mnemonics?|kubeconfig|keytab|netrc|sas|sig|keypairs?)$/
 
 /** The same in names that are written as one word: `openaiapikey`, `x-authtoken`, `userpassword`, `clientsecret`. */
 const joinedSecret =
-  /secret(?!ar|ion)|passwo?r?d|passphrase|credential|(api|access|private|secret|signing|encryption|master|auth|service|account|shared|client|app|ssh|license|deploy|storage)keys?(?!board|word)|(access|refresh|id|auth|api|session|user|bearer|csrf|xsrf|bot|security)token|authorization|connectionstring|^(sessionid|sid)$/
+  /secret(?!ar|ion)|passwo?r?d|passphrase|credential|(api|access|private|secret|signing|encryption|master|auth|service|account|shared|client|app|ssh|license|deploy|storage)keys?(?!board|word)|(access|refresh|id|auth|api|session|user|bearer|csrf|xsrf|bot|security)token|authori[sz]ation|keymaterial$|connectionstring|^(sessionid|sid)$/
 
 /** Words before `key` that say that it is none that opens anything. */
 const openKey =

@@ -22,6 +22,7 @@ export function isSecretText(
   if (budget.left < 0) return true
   if (secretForm.test(text)) return true
   if (text.length <= maxKey && secretKey.test(text.trim())) return true
+  if (spokenIn(text).next().done === false) return true
   if (!maybeSetting(text)) return false
   budget.settings -= text.length
   if (budget.settings < 0) return true
@@ -35,11 +36,18 @@ export function isSecretText(
 export function withoutSecretsIn(text: string, budget: TextBudget): string {
   budget.left -= text.length
   if (budget.left < 0) return redacted
-  return text.replace(everySecretForm, redacted).replace(namedValue, `$1${redacted}`)
+  const open = text.replace(everySecretForm, redacted).replace(namedValue, `$1${redacted}`)
+  const parts: string[] = []
+  let end = 0
+  for (const [from, to] of spokenIn(open)) {
+    parts.push(open.slice(end, from), redacted)
+    end = to
+  }
+  return [...parts, open.slice(end)].join('')
 }
 
 const namedValue =
-  /((?:token|secret|passw(?:or)?d|passphrase|pwd|(?:api|access|private|secret|signing)[-_ ]?key|auth|authorization|credentials?|jwt|session[-_]?id|signature)["'\\]{0,5}\s{0,4}[=:]\s{0,4}["'\\]{0,5}|cookie\s{0,4}:\s{0,4}(?=[^\n]))(?:(?<=cookie[\s:]{1,9})[^\n]+|[[{][^\n]*|(?:(?:bearer|basic)\s{1,4})?[^\s"'&;,\\]{4,})/gi
+  /((?:token|secret|passw(?:or)?d|passphrase|pwd|(?:api|access|private|secret|signing)[-_ ]?key|auth|authori[sz]ation|credentials?|jwt|session[-_]?id|signature)["'\\]{0,5}\s{0,4}[=:]\s{0,4}["'\\]{0,5}|cookie\s{0,4}:\s{0,4}(?=[^\n]))(?:(?<=cookie[\s:]{1,9})[^\n]+|[[{][^\n]*|(?:(?:bearer|basic)\s{1,4})?[^\s"'&;,\\]{4,})/gi
 
 /** The secrets in a secret text, without what is around them: `Bearer abc` → abc, `x://user:abc@host` → abc. */
 export function secretsWithin(text: string): string[] {
@@ -47,7 +55,7 @@ export function secretsWithin(text: string): string[] {
   const parts = [/^\w+\s+(\S+)$/, /:\/\/[^\s/?#@:]*:?([^\s/?#@]+)@/].map(
     (form) => form.exec(text)?.[1],
   )
-  const values = [...settingsIn(text)].map(([from, to]) => text.slice(from, to))
+  const values = [...settingsIn(text), ...spokenIn(text)].map(([from, to]) => text.slice(from, to))
   return [...parts, ...values].filter((one) => one !== undefined)
 }
 
@@ -112,6 +120,29 @@ function* settingsIn(text: string): Generator<[from: number, to: number]> {
     }
   }
 }
+
+/** Where the values of secrets in sentences (`the password is ...`) and of users in calls of curl (`-u user:password`) are. */
+function* spokenIn(text: string): Generator<[from: number, to: number]> {
+  const form = /\bcurl\b/i.test(text) ? spokenOrUser : spoken
+  let end = 0
+  for (const { 0: whole, index, groups = {} } of text.matchAll(form)) {
+    const value = groups.word ?? groups.user ?? ''
+    const from = index + whole.length - value.length
+    if (from < end) continue
+    end = index + whole.length
+    yield [from, end]
+  }
+}
+
+/** Words that follow `is` in "the password is required" have no digits and no signs inside. */
+const spoken =
+  /\b(?:passw(?:or)?d|passphrase|passcode|pwd|(?:api|access|secret)[-_ ]?key|token)\s{1,4}is\s{0,4}:?\s{1,4}["'`]?(?<word>(?=[^\s"'`,;]{0,63}(?:\d|[@#$%^&*_+=!?~](?=\w)))(?!\d{1,3}\b)[^\s"'`,;]{4,1024})/gi
+
+/** `docker run -u 1000:1000` names a user and a group. */
+const user =
+  /(?<=^|\s)(?:-u|--user|--proxy-user)[\s=]{0,4}["']?(?!\d{1,10}:\d{1,10}(?:\s|$))[^\s:"']{0,256}:(?<user>[^\s"']{1,1024})/g
+
+const spokenOrUser = new RegExp(`${spoken.source}|${user.source}`, 'gi')
 
 /** `name=value`, `name: value`, `"name":"value"`. Only the start of the value is read, so that each character is read a few times at most. */
 const setting =

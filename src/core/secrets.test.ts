@@ -47,7 +47,13 @@ describe('split and join', () => {
     })
     secrets.keep(thread, 'r', split.secrets)
     expect(secrets.join('r', split.options).forwarded).toEqual(forwarded)
-    expect(secrets.textsOf('r').sort()).toEqual(['Bearer abcdef123', 'a', 'abcdef123', 'b', 'c'])
+    expect([...secrets.textsOf('r')].sort()).toEqual([
+      'Bearer abcdef123',
+      'a',
+      'abcdef123',
+      'b',
+      'c',
+    ])
   })
 
   test('the client id of the thread is no secret, whatever it is called', () => {
@@ -203,4 +209,127 @@ test('the sentence of an error is written without the secrets of its run', () =>
   expect(withoutTextsIn(retry, () => ['sesame-1']).body).toMatchObject({
     value: { message: '***?' },
   })
+})
+
+/** Counts how often the fields of an object are listed. */
+function counted<T extends object>(value: T) {
+  const counts = { lists: 0 }
+  const proxied = new Proxy(value, {
+    ownKeys(target) {
+      counts.lists++
+      return Reflect.ownKeys(target)
+    },
+  })
+  return { counts, proxied }
+}
+
+const items = <T>(length: number, item: (n: number) => T) =>
+  Array.from({ length }, (_, n) => item(n))
+
+test('join copies a list once, however many secrets it has', () => {
+  const copiesFor = (length: number) => {
+    const secrets = new RunSecrets()
+    const list = items(length, (n) => `Bearer abcdef${n}`)
+    const split = secrets.split({ forwarded: { list } })
+    secrets.keep(threadWith('r').thread, 'r', split.secrets)
+    const open = split.options.forwarded?.list as string[]
+    expect(open).toEqual(items(length, () => '[secret]'))
+    const iterate = Array.prototype[Symbol.iterator]
+    let copies = 0
+    Array.prototype[Symbol.iterator] = function <T>(this: T[]) {
+      if (this.length === length) copies++
+      return iterate.call(this) as ArrayIterator<T>
+    }
+    const joined = secrets.join('r', split.options)
+    Array.prototype[Symbol.iterator] = iterate
+    expect(joined.forwarded).toEqual({ list })
+    return copies
+  }
+  expect(copiesFor(201)).toBeLessThanOrEqual(copiesFor(23) + 2)
+})
+
+test('join changes no value of the options', () => {
+  const secrets = new RunSecrets()
+  const split = secrets.split({ forwarded })
+  secrets.keep(threadWith('r').thread, 'r', split.secrets)
+  const before = structuredClone(split.options)
+  secrets.join('r', split.options)
+  expect(split.options).toEqual(before)
+})
+
+test('a secret in a field named __proto__ comes back as a field', () => {
+  const secrets = new RunSecrets()
+  const forwarded = JSON.parse('{"a":{"__proto__":{"token":"abc"}}}')
+  const split = secrets.split({ forwarded })
+  secrets.keep(threadWith('r').thread, 'r', split.secrets)
+  expect(JSON.stringify(secrets.join('r', split.options).forwarded)).toBe(JSON.stringify(forwarded))
+})
+
+test('the name beside values is looked for once, however many values an object has', () => {
+  const variants = items(64, (n) =>
+    [...'values'].map((letter, at) => ((n >> at) & 1 ? letter.toUpperCase() : letter)).join(''),
+  )
+  const listsFor = (names: readonly string[]) => {
+    const fields = Object.fromEntries(names.map((name) => [name, 'x']))
+    const { counts, proxied } = counted({ ...fields, name: 'theme' })
+    expect(new RunSecrets().split({ forwarded: { a: proxied } }).secrets.forwarded).toEqual([])
+    return counts.lists
+  }
+  expect(listsFor(variants)).toBe(listsFor(variants.slice(0, 4)))
+})
+
+test('the texts of a run are collected once until its secrets change', () => {
+  const secrets = new RunSecrets()
+  const { thread } = threadWith('r')
+  secrets.keep(thread, 'r', secrets.split({ forwarded: { token: 'sesame-1' } }).secrets)
+  const texts = secrets.textsOf('r')
+  expect(secrets.textsOf('r')).toBe(texts)
+  secrets.keep(thread, 'r', secrets.split({ forwarded: { token: 'sesame-2' } }).secrets)
+  expect(secrets.textsOf('r')).toEqual(['sesame-2'])
+})
+
+test('a header of a run is the one that join returns', () => {
+  const secrets = new RunSecrets({ headers: ['x-mine'] })
+  const headers = { 'x-mine': 'a', 'x-other': 'b', 'x-token': 'c' }
+  const split = secrets.split({ headers })
+  secrets.keep(threadWith('r').thread, 'r', split.secrets)
+  for (const [name, value] of Object.entries(headers))
+    expect(secrets.header('r', split.options, name)).toBe(value)
+  expect(secrets.header('r', split.options, 'x-none')).toBeUndefined()
+})
+
+test('types and names beside values make them secrets, and other types do not', () => {
+  const forwarded = {
+    typed: [
+      { type: 'bearer', value: 'a' },
+      { type: 'apiKey', value: 'b' },
+      { kind: 'password', v: 'c' },
+      { type: 'text', value: 'd' },
+      { type: 'password', text: 'Enter your password' },
+    ],
+    short: [
+      { k: 'token', v: 'e' },
+      { k: 'theme', v: 'f' },
+      { id: '7', name: 'token', value: 'g' },
+      { property: 'api_key', value: 'h' },
+      { k: 'key', v: 'i' },
+    ],
+  }
+  const { secrets } = new RunSecrets().split({ forwarded })
+  expect(secrets.forwarded.map(({ value }) => value)).toEqual(['a', 'b', 'c', 'e', 'g', 'h'])
+})
+
+test('passwords in sentences and calls of curl are masked in instructions', () => {
+  const { options } = new RunSecrets().split({
+    instructions: [
+      'The password is hunter2, the token is required.',
+      'Run curl -u ann:hunter2 https://example.org',
+      'docker run -u ann:staff',
+    ],
+  })
+  expect(options.instructions).toEqual([
+    'The password is [secret], the token is required.',
+    'Run curl -u ann:[secret] https://example.org',
+    'docker run -u ann:staff',
+  ])
 })

@@ -45,7 +45,7 @@ const maxCharacters = Math.min(64 * 1024 * 1024, heapShare(1 / 16))
  * another server, goes on without them until a request brings them again.
  */
 export class RunSecrets {
-  readonly #kept = new Map<string, { secrets: Secrets; characters: number; owner: string }>()
+  readonly #kept = new Map<string, Kept>()
   /** By tenant and user: the runs with secrets, oldest first, and the characters of these secrets. */
   readonly #owners = new Map<string, { runIds: Set<string>; characters: number }>()
   readonly #headers: ReadonlySet<string>
@@ -125,8 +125,7 @@ export class RunSecrets {
   join(runId: string, options: RunOptions): RunOptions {
     const secrets = this.#kept.get(runId)?.secrets
     if (!secrets) return options
-    let forwarded: unknown = { ...options.forwarded }
-    for (const { path, value } of secrets.forwarded) forwarded = withValue(forwarded, path, value)
+    const forwarded = withValues(options.forwarded ?? {}, secrets.forwarded)
     const instructions = [...(options.instructions ?? [])]
     for (const { at, text } of secrets.instructions)
       if (instructions[at] !== undefined) instructions[at] = text
@@ -138,14 +137,18 @@ export class RunSecrets {
     }
   }
 
-  /** The texts among a run's secrets, for whoever must not repeat them. */
-  textsOf(runId: string): string[] {
+  /** Returns a header of a run as `join` does, without the cost of joining all secrets. */
+  header(runId: string, options: RunOptions, name: string): string | undefined {
     const secrets = this.#kept.get(runId)?.secrets
-    if (!secrets) return []
-    const { forwarded, headers, others } = secrets
-    const values = [...forwarded.map(({ value }) => value), ...Object.values(headers)]
-    const further = Object.values(others).filter((text) => text.length >= minOther)
-    return [...values.flatMap(textsIn), ...further]
+    return secrets?.headers[name] ?? secrets?.others[name] ?? options.headers?.[name]
+  }
+
+  /** The texts among a run's secrets, which nothing may repeat. The same list until the secrets change. */
+  textsOf(runId: string): readonly string[] {
+    const kept = this.#kept.get(runId)
+    if (!kept) return noTexts
+    kept.texts ??= textsAmong(kept.secrets)
+    return kept.texts
   }
 
   #splitHeaders(all: Record<string, string>) {
@@ -215,6 +218,16 @@ export interface SecretsOptions {
 
 const nothing: Secrets = { forwarded: [], instructions: [], headers: {}, others: {} }
 
+interface Kept {
+  secrets: Secrets
+  characters: number
+  owner: string
+  /** The texts among the secrets, once they are asked for. */
+  texts?: readonly string[]
+}
+
+const noTexts: readonly string[] = []
+
 /** A copy without the secrets, at any depth; `found` gets them. Bodies are nested 64 levels deep at most. */
 export function withoutSecrets(
   value: unknown,
@@ -229,14 +242,16 @@ export function withoutSecrets(
     : Object.entries(value)
   count.left -= entries.length
   if (count.left < 0) throw tooMany
-  const open = entries.flatMap(([at, one]): [string | number, unknown][] => {
-    const name = nameOf(value, at, path)
-    if (one !== clientId && isSecret(name, one, count.text)) {
+  const nameOf = namesIn(value, path.at(-1))
+  const open: [string | number, unknown][] = []
+  for (const [at, one] of entries) {
+    if (one !== clientId && isSecret(nameOf(at), one, count.text)) {
       found.push({ path: [...path, at], value: one })
-      return Array.isArray(value) ? [[at, redacted]] : []
-    }
-    return [[at, withoutSecrets(one, [...path, at], found, clientId, count)]]
-  })
+      if (Array.isArray(value)) open.push([at, redacted])
+    } else if (typeof one === 'object' && one !== null)
+      open.push([at, withoutSecrets(one, [...path, at], found, clientId, count)])
+    else open.push([at, one])
+  }
   return Array.isArray(value) ? open.map(([, one]) => one) : Object.fromEntries(open)
 }
 
@@ -256,27 +271,54 @@ function holdsSecret(value: unknown, budget: TextBudget): boolean {
 }
 
 /**
- * The name of a field or item. It may be written beside the value: `{ name: 'token', value: '...' }`, `['token', '...']` in a list of such
- * pairs, `['--token', '...']`, or names and values in turn in a list of headers.
+ * Returns a function that gives the name of a field or item. The name may be written beside the value: `{ name: 'token', value: '...' }`,
+ * `{ type: 'bearer', value: '...' }`, `['token', '...']` in a list of such pairs, `['--token', '...']`, or names and values in turn in a
+ * list of headers. The names beside the values of a parent are looked for once: a parent may have thousands of values.
  */
-function nameOf(parent: object, at: string | number, path: Path): string {
-  if (typeof at === 'string') {
+function namesIn(parent: object, place: string | number | undefined) {
+  let beside: NamesBeside | undefined
+  return (at: string | number): string => {
+    if (typeof at === 'number') return nameInList(parent as unknown[], at, place)
     if (!valueField.test(at)) return at
-    const name = Object.entries(parent).find(
-      ([field, one]) => nameField.test(field) && typeof one === 'string',
-    )?.[1] as string | undefined
-    return name !== undefined && isSecretName(name, '') ? name : at
+    beside ??= namesBeside(parent)
+    return beside.name ?? (typedField.test(at) ? beside.type : undefined) ?? at
   }
-  const before: unknown = at > 0 ? (parent as unknown[])[at - 1] : undefined
+}
+
+interface NamesBeside {
+  /** A secret name in a field such as `name` or `key`. */
+  name?: string
+  /** The type of an object that is a credential. */
+  type?: string
+}
+
+function namesBeside(parent: object): NamesBeside {
+  const found: NamesBeside = {}
+  for (const [field, value] of Object.entries(parent)) {
+    if (typeof value !== 'string') continue
+    if (found.name === undefined && nameField.test(field) && isSecretName(value, ''))
+      found.name = value
+    if (typeField.test(field) && secretType.test(value)) found.type = 'credential'
+  }
+  return found
+}
+
+function nameInList(list: readonly unknown[], at: number, place: string | number | undefined) {
+  const before = at > 0 ? list[at - 1] : undefined
   if (typeof before !== 'string' || before.length > maxPairName) return ''
   const isOption = /^--?[a-z]/i.test(before)
-  const isPair = (parent as unknown[]).length === 2 && typeof path.at(-1) === 'number'
-  const isHeader = at % 2 === 1 && /headers?$/i.test(String(path.at(-1) ?? ''))
+  const isPair = list.length === 2 && typeof place === 'number'
+  const isHeader = at % 2 === 1 && /headers?$/i.test(String(place ?? ''))
   return isOption || isPair || isHeader ? before : ''
 }
 
-const nameField = /^(name|key|header|field|label|id|variable|var|param|parameter|env|title)$/i
-const valueField = /^(values?|val|content|data|text|default|defaultValue)$/i
+const nameField =
+  /^(k|name|key|header|field|label|id|variable|var|param|parameter|property|attribute|setting|env|title)$/i
+const valueField = /^(v|val|values?|content|data|text|default|defaultValue)$/i
+const typeField = /^(type|kind|scheme)$/i
+/** Other values of a credential may be about it: `{ type: 'password', text: 'Enter your password' }`. */
+const typedField = /^(v|val|values?)$/i
+const secretType = /^(bearer|token|api[-_ ]?key|password)$/i
 const maxPairName = 100
 
 const tooMany = new RuntimeError(
@@ -285,21 +327,52 @@ const tooMany = new RuntimeError(
   { field: 'properties' },
 )
 
-/** A copy with the value at its path; what is not there on the way is made. */
-function withValue(base: unknown, [at, ...rest]: Path, value: unknown): unknown {
-  if (at === undefined) return value
-  if (typeof at === 'number') {
-    const list: unknown[] = Array.isArray(base) ? [...base] : []
-    list[at] = withValue(list[at], rest, value)
-    return list
+/**
+ * Returns a copy with the values at their paths, and adds missing objects and lists. Copies each object and list once, however
+ * many values it gets.
+ */
+function withValues(base: object, values: Secrets['forwarded']): unknown {
+  const root = { inner: base as unknown }
+  const copies = new Set<unknown>([root])
+  for (const { path, value } of values) {
+    let parent: object = root
+    let last: string | number = 'inner'
+    for (const at of path) {
+      const before: unknown = Object.hasOwn(parent, last) ? Reflect.get(parent, last) : undefined
+      const fits = copies.has(before) && (typeof at === 'string' || Array.isArray(before))
+      const next = fits ? (before as object) : copyFor(at, before)
+      if (!fits) {
+        copies.add(next)
+        assign(parent, last, next)
+      }
+      parent = next
+      last = at
+    }
+    assign(parent, last, value)
   }
-  const object = Object(base) as Record<string, unknown>
-  const inner = Object.hasOwn(object, at) ? object[at] : undefined
-  return { ...object, [at]: withValue(inner, rest, value) }
+  return copies.has(root.inner) ? root.inner : { ...base }
 }
+
+function copyFor(at: string | number, before: unknown): object {
+  if (typeof at === 'number') return Array.isArray(before) ? [...before] : []
+  return { ...Object(before) }
+}
+
+/** An assignment to `__proto__` would set the prototype instead. */
+function assign(parent: object, at: string | number, value: unknown): void {
+  if (at !== '__proto__') Reflect.set(parent, at, value)
+  else Object.defineProperty(parent, at, { ...field, value })
+}
+const field = { writable: true, enumerable: true, configurable: true }
 
 /** Shorter values of other headers are words, such as a language. */
 const minOther = 12
+
+function textsAmong({ forwarded, headers, others }: Secrets): readonly string[] {
+  const values = [...forwarded.map(({ value }) => value), ...Object.values(headers)]
+  const further = Object.values(others).filter((text) => text.length >= minOther)
+  return [...values.flatMap(textsIn), ...further]
+}
 
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value, ...secretsWithin(value)]

@@ -5,6 +5,7 @@ import type { Bench } from './effects.ts'
 import { ownerOf } from './leg.ts'
 import { limited } from './limited.ts'
 import { type Message, textOf } from './messages.ts'
+import { readable } from './policy-rules.ts'
 import { sentence } from './sentence.ts'
 import type { Preview, Tool, ToolContext } from './tool.ts'
 
@@ -72,6 +73,7 @@ const partsOf = ({ tool, input, shown, agent }: Call, owner: ToolContext): CardP
   tool,
   agent,
   input: shown,
+  ...(input !== shown && { parsed: readable(input, shown) }),
   target: offered(z.string(), () => tool.target?.(input, owner)),
   risk: offered(riskSchema, () => tool.risk?.(input, owner)),
 })

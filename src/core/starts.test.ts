@@ -9,8 +9,10 @@ import { call, scriptedModel, text } from '../models/scripted.ts'
 import { localQueue } from '../queue/local/queue.ts'
 import { memoryStore } from '../stores/memory/store.ts'
 import type { Agent } from './agent.ts'
+import { RuntimeError } from './errors.ts'
+import { LegStop } from './leg.ts'
 import { userText } from './messages.ts'
-import type { Looked } from './remote-legs.ts'
+import type { Looked } from './remote.ts'
 import { createRuntime, type RuntimeOptions } from './runtime.ts'
 import type { ThreadState } from './state.ts'
 import type { Store } from './store.ts'
@@ -100,17 +102,17 @@ async function takenOver(agents: RuntimeOptions['agents'], inside: Promise<void>
   const { state } = await second.runtime.open(caller, 'c')
   await vi.waitFor(async () => {
     await second.runtime.open(caller, 'c')
-    expect(state.runs.get(runId)?.leg).toBe(2)
+    expect(state.runs.get(runId)?.leg).toBeGreaterThan(1)
   }, patience)
   const stop = async () => {
     await first.stop()
     await second.stop()
   }
-  return { clock, state, runId, stop }
+  return { clock, runtime: second.runtime, state, runId, stop }
 }
 
 /** An agent with one leg at a remote, which hangs when it is first started. */
-function remoteAgent(look: () => Looked) {
+function remoteAgent(look: () => Looked, rejoined: () => void = () => {}) {
   const inside = gate()
   const started: string[] = []
   const agent: Agent = {
@@ -124,6 +126,7 @@ function remoteAgent(look: () => Looked) {
         async *work({ rejoin, signal }) {
           started.push(rejoin ? 'rejoin' : 'run')
           if (started.length === 1) await inside.pass(signal)
+          if (rejoin) rejoined()
           yield { type: 'event', name: 'worked', value: null }
           return '{}'
         },
@@ -158,6 +161,103 @@ test('remote work that appears a while after a crash is rejoined and not started
   clock.advance(1_001)
   await statusIs(state, runId, 'completed')
   expect(started).toEqual(['run', 'rejoin'])
+  await stop()
+})
+
+const away = () => {
+  throw new RuntimeError('remote_unavailable')
+}
+
+test('remote work that a failing lookup hides after a crash is rejoined when the lookup succeeds (I4)', async () => {
+  let looks = 0
+  const { agents, inside, started } = remoteAgent(() => (++looks > 2 ? 'there' : away()))
+  const { clock, state, runId, stop } = await takenOver(agents, inside)
+  for (const look of [1, 2]) {
+    await vi.waitFor(() => expect(looks).toBe(look), patience)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    clock.advance(look * 1_000 + 1)
+  }
+  await statusIs(state, runId, 'completed')
+  expect(started).toEqual(['run', 'rejoin'])
+  await stop()
+})
+
+test('a lookup that fails is not taken for the absence of remote work: a person is asked (I4)', async () => {
+  let looks = 0
+  const { agents, inside, started } = remoteAgent(() => {
+    looks++
+    return away()
+  })
+  const { clock, state, runId, stop } = await takenOver(agents, inside)
+  await vi.waitFor(() => expect(looks).toBe(1), patience)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  clock.advance(60_000) // longer than a request may take to become known
+  await vi.waitFor(() => expect(looks).toBe(2), patience)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(state.asks.size).toBe(0)
+  clock.advance(540_000) // the work cannot be going on any more
+  await statusIs(state, runId, 'waiting')
+  expect([...state.asks.values()].map(({ ask }) => ask)).toMatchObject([
+    { kind: 'in_doubt', evidence: expect.stringContaining('remote_unavailable') },
+  ])
+  expect(started).toEqual(['run'])
+  await stop()
+})
+
+test('a last lookup that fails after lookups that found nothing does not start remote work again (I4)', async () => {
+  let looks = 0
+  const { agents, inside, started } = remoteAgent(() => (++looks === 1 ? 'absent' : away()))
+  const { clock, state, runId, stop } = await takenOver(agents, inside)
+  await vi.waitFor(() => expect(looks).toBe(1), patience)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  clock.advance(30_000)
+  await vi.waitFor(() => expect(looks).toBe(2), patience)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(started).toEqual(['run'])
+  clock.advance(600_000)
+  await statusIs(state, runId, 'waiting')
+  expect(started).toEqual(['run'])
+  await stop()
+})
+
+test('the decision of a person about remote work counts more than a later lookup that finds nothing', async () => {
+  let found: () => Looked = away
+  const { agents, inside, started } = remoteAgent(() => found())
+  const { clock, runtime, state, runId, stop } = await takenOver(agents, inside)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  clock.advance(600_001)
+  await statusIs(state, runId, 'waiting')
+  found = () => 'absent'
+  const [askId] = [...state.asks.keys()] as [string]
+  const decision = { outcome: 'happened' as const, value: 'It was done.' }
+  await runtime.answer(caller, 'c', {
+    decisions: [{ askId, decision, named: { input: 'i', value: 'v' } }],
+  })
+  await statusIs(state, runId, 'completed')
+  expect(started).toEqual(['run'])
+  await stop()
+})
+
+test('a rejoined remote leg never fails with a code that means that it did not start (I4)', async () => {
+  const { agents, inside, started } = remoteAgent(() => 'there', away)
+  const { state, runId, stop } = await takenOver(agents, inside)
+  await statusIs(state, runId, 'failed')
+  expect([...state.effects.values()]).toMatchObject([
+    { state: 'failed', error: { code: 'remote_cut', retryable: false } },
+  ])
+  expect(started).toEqual(['run', 'rejoin'])
+  await stop()
+})
+
+test('a rejoined remote leg whose server hands the thread over is rejoined again and not started (I4)', async () => {
+  let handovers = 0
+  const handOver = () => {
+    if (++handovers === 1) throw new LegStop('handover')
+  }
+  const { agents, inside, started } = remoteAgent(() => 'there', handOver)
+  const { state, runId, stop } = await takenOver(agents, inside)
+  await statusIs(state, runId, 'completed')
+  expect(started).toEqual(['run', 'rejoin', 'rejoin'])
   await stop()
 })
 

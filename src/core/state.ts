@@ -1,3 +1,4 @@
+import type { AgentEvent } from './agent.ts'
 import type { Actor, Answer, Ask, Body, Failure, RunOptions, Usage } from './entries.ts'
 import type { Message } from './messages.ts'
 import type { UsageLine } from './usage.ts'
@@ -162,6 +163,8 @@ export interface EffectRecord {
   at: number
   messageId: string | undefined
   output: string | undefined
+  /** See `effect.done`. Those whose messages are on the thread have been recorded since. */
+  unrecorded?: readonly AgentEvent[]
   error: Failure | undefined
   usage: Usage | undefined
   /** The budget that it was reserved from: how often that had been given anew. */

@@ -199,8 +199,7 @@ export class Thread {
     const recent = this.#recent.after(after, limit)
     if (recent) return recent
     const range = { after, limit, bytes: pageBytes }
-    const entries = await this.#around.store.read(this.threadId, range)
-    return entries.map((entry) => lightened(read(entry)))
+    return await parse(await this.#around.store.read(this.threadId, range))
   }
 
   /** The messages with the data of their large parts, which is read from the store. */
@@ -221,26 +220,33 @@ export class Thread {
     return { store, cache, threadId: this.threadId, large: this.state.large }
   }
 
+  /** Reads and folds in steps. Between two steps, the state has all entries of a transition or none. */
   async #readOn(): Promise<void> {
-    for (;;) {
-      const range = { after: this.state.seq, limit: pageSize, bytes: pageBytes }
+    /** Entries of the transition that was read last: the next page may contain more of them. */
+    let open: Known[] = []
+    for (let after = this.state.seq; ; ) {
+      const range = { after, limit: pageSize, bytes: pageBytes }
       const entries = await this.#around.store.read(this.threadId, range)
-      if (entries.length === 0) return
-      const known: Known[] = []
-      let length = 0
+      const length = entries.reduce((sum, { body }) => sum + body.length, 0)
+      const isLast = entries.length < pageSize && length < pageBytes / 8 // it did not end for its size
+      after = entries.at(-1)?.seq ?? after
+      const transitions = byTransition([...open, ...(await parse(entries))])
+      open = (isLast ? undefined : transitions.pop()) ?? []
       const pause = pauses()
-      for (const entry of entries) {
-        length += entry.body.length
-        if (entry.seq > this.state.seq) known.push(read(entry))
+      for (const transition of transitions) {
+        this.#foldAll(transition)
         await pause()
       }
-      // Without a wait, so that nobody sees a part of a transition. A commit may have folded some of them meanwhile.
-      const folded: Known[] = []
-      for (const entry of known)
-        if (entry.seq === this.state.seq + 1) folded.push(this.#fold(entry))
-      this.#moved(folded)
-      if (entries.length < pageSize && length < pageBytes / 8) return // it did not end for its size
+      if (isLast) return
     }
+  }
+
+  /** Folds a transition without a wait, except entries that a commit has folded meanwhile. */
+  #foldAll(transition: readonly Known[]): void {
+    const folded: Known[] = []
+    for (const entry of transition)
+      if (entry.seq === this.state.seq + 1) folded.push(this.#fold(entry))
+    this.#moved(folded)
   }
 
   async #accept(known: readonly Known[]): Promise<void> {
@@ -324,9 +330,34 @@ function wished(one: Draft, hook: 'raised' | 'both'): Draft {
 const isOvertaken = (error: unknown): boolean =>
   isRuntimeError(error, 'journal_conflict') && error.data?.fact === chainFact
 
-/** Entries that are read at once, and their bytes. */
-const pageSize = 1_000
-const pageBytes = 4_000_000
+/**
+ * Entries that are read at once, and their bytes: a store decodes a page in one step. An entry may have 1 KB besides its
+ * body, so that a page which ends for its bytes has at least `pageBytes / 8` characters of bodies.
+ */
+const pageSize = 250
+const pageBytes = 1_000_000
+
+/** Reads the bodies of stored entries, without the data of large parts, in steps. */
+async function parse(entries: readonly Entry[]): Promise<Known[]> {
+  const pause = pauses()
+  const known: Known[] = []
+  for (const entry of entries) {
+    known.push(lightened(read(entry)))
+    await pause()
+  }
+  return known
+}
+
+/** Splits entries into transitions. */
+function byTransition(entries: readonly Known[]): Known[][] {
+  const transitions: Known[][] = []
+  for (const entry of entries) {
+    const last = transitions.at(-1)
+    if (last && last[0]?.tx === entry.tx) last.push(entry)
+    else transitions.push([entry])
+  }
+  return transitions
+}
 
 const endsLeg = ({ kind }: Known) =>
   kind === 'run.waiting' ||

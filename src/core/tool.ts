@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { atOnce } from '../lib/at-once.ts'
 import { deeperThan } from '../lib/depth.ts'
 import { isJson } from '../lib/json.ts'
+import { sameJson } from '../lib/json-patch.ts'
 import type { Answer } from './entries.ts'
 import type { Recall, RecallQuery } from './recall.ts'
 
@@ -222,26 +224,68 @@ export interface ParsedInput {
   input: unknown
   /** JSON that stands for it on cards, in digests and in the journal. */
   shown: unknown
-  /** `shown` is the value before parsing, because JSON cannot represent `input`. It is parsed again to run. */
+  /**
+   * `shown` is the value before parsing, because JSON cannot represent `input`, or because parsing `input` again would
+   * return something else. It is parsed again to run, so that the schema is applied once.
+   */
   raw?: true
 }
 
+type Unread = { issues: InputIssue[]; thrown?: unknown }
+
 /** The input as the tool takes it, or what is wrong with it; `thrown` where that is the schema's own fault. */
-export function readInput(
-  { schema }: Tool,
-  value: unknown,
-): ParsedInput | { issues: InputIssue[]; thrown?: unknown } {
+export function readInput(tool: Tool, value: unknown): ParsedInput | Unread {
+  const steps = readingSteps(tool, value)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+/** `readInput` in several turns of the event loop: a large input takes milliseconds in each step. */
+export async function readInputInTurns(tool: Tool, value: unknown): Promise<ParsedInput | Unread> {
+  const steps = readingSteps(tool, value)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+    await setImmediate()
+  }
+}
+
+/** Parses an input and chooses the JSON that stands for it: the output, unless that would lose or change something. */
+function* readingSteps(tool: Tool, value: unknown): Generator<void, ParsedInput | Unread> {
+  const read = parseOnce(tool, value)
+  if ('issues' in read) return read
+  const { input } = read
+  const parsed: ParsedInput = { input, shown: input }
+  if (input === value) return parsed // a JSON Schema changes nothing
+  yield
+  if (!isJson(input, value)) return { input, shown: value, raw: true }
+  if (sameJson(input, value)) return parsed
+  yield
+  const again = parseOnce(tool, input)
+  yield
+  return isSame(again, input) ? parsed : { input, shown: value, raw: true }
+}
+
+/** Whether parsing a JSON value returns the same value, so that it means the same before and after parsing. */
+export const isStable = (tool: Tool, value: unknown): boolean =>
+  isSame(parseOnce(tool, value), value)
+
+const isSame = (read: { input: unknown } | Unread, value: unknown): boolean =>
+  'input' in read && isJson(read.input, value) && sameJson(read.input, value)
+
+/** Parses a value, without looking for the JSON that stands for the result. */
+export function parseOnce({ schema }: Tool, value: unknown): { input: unknown } | Unread {
   if (deeperThan(value, deepest)) return { issues: [{ path: [], message: 'is nested too deeply' }] }
   if (!isZod(schema)) {
     const issues = atOnce(() => schema.issues(value)) as InputIssue[] | undefined
     if (!issues) return { issues: [{ path: [], message: 'could not be checked' }] }
-    return issues.length === 0 ? { input: value, shown: value } : { issues }
+    return issues.length === 0 ? { input: value } : { issues }
   }
   try {
     const parsed = schema.safeParse(structuredClone(value)) // a transform may change what it is given
-    if (!parsed.success) return { issues: issuesOf(parsed.error) }
-    const { data: input } = parsed
-    return isJson(input, value) ? { input, shown: input } : { input, shown: value, raw: true }
+    return parsed.success ? { input: parsed.data } : { issues: issuesOf(parsed.error) }
   } catch (thrown) {
     const message = thrown instanceof Error ? thrown.message : String(thrown)
     return { issues: [{ path: [], message }], thrown }

@@ -11,7 +11,7 @@ import { drive } from './driver.ts'
 import type { Bench } from './effects.ts'
 import { atEnd, cancelledAsks, next, orphans, sameAsks, unfinished } from './ending.ts'
 import { type Actor, type Draft, draft } from './entries.ts'
-import { type LateOutcome, lateOutcomes } from './late.ts'
+import { lateOutcomes } from './late.ts'
 import { type Heartbeat, isStop, type Lease, type Leg, LegStop } from './leg.ts'
 import { cancelGrace } from './marks.ts'
 import { recall } from './recall.ts'
@@ -216,6 +216,9 @@ export class Worker {
     over.abort('over')
   }
 
+  /** Resolves when the tool calls that legs gave up have returned and their outcomes are recorded, or `wait` later. */
+  lateReturned = (wait: number): Promise<void> => this.#late.returned(wait)
+
   /** Stops what is still driven where it is: its effects are cut, and in doubt where that matters. */
   async cut(): Promise<void> {
     for (const { leg } of this.#driving.values()) leg?.abort.abort(new LegStop('handover'))
@@ -249,9 +252,11 @@ export class Worker {
     const abort = sharedAbort()
     const actor: Actor = { type: 'agent', id: run.agent }
     const { signal } = abort
-    const late = (outcome: LateOutcome) => this.#late.offer(thread, { runId, legId, ...outcome })
+    const late: Leg['late'] = (outcome, remote) =>
+      this.#late.offer(thread, { runId, legId, ...outcome }, remote)
     const leg: Leg = {
       late,
+      awaitLate: this.#late.await,
       thread,
       run,
       runId,

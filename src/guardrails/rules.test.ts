@@ -1,9 +1,44 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { type GuardRule, judgeText, readRules } from './rules.ts'
+import { type GuardRule, judgeText, readClientRules, readRules } from './rules.ts'
 import { textOfInput } from './strings.ts'
 
 const judge = async (rules: readonly GuardRule[], text: string) =>
   judgeText(await readRules(rules, 'input', 200), text)
+
+/** Turns of the event loop until the work is done. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  let isDone = false
+  const counting = (async () => {
+    for (; !isDone; turns++) await setImmediate()
+  })()
+  await work()
+  isDone = true
+  await counting
+  return turns
+}
+
+test("the server handles other work while it reads and searches a client's 50,000 characters of words", async () => {
+  const deny = Array.from({ length: 249 }, (_, word) =>
+    String.fromCharCode(
+      0x4e00 + word,
+      ...Array.from({ length: 199 }, (_, i) => 0x4e00 + ((i * word) % 0x5000)),
+    ),
+  )
+  const judge = readClientRules({ allow: [], deny })
+  expect(await turnsDuring(() => judge('hello'))).toBeGreaterThan(8)
+  expect(await judge(`x${deny[3]}`)).toMatchObject({ rule: 'client.deny' })
+})
+
+test('a refusal names the word that comes first in the list of a client', async () => {
+  const judge = readClientRules({ allow: [], deny: ['top secret', 'cats', 'top', 'dogs'] })
+  const named = async (text: string) => (await judge(text))?.reason.split(': ')[1]
+  expect(await named('dogs, top cats')).toBe('cats.')
+  expect(await named('dogs and top secret')).toBe('top secret.')
+  expect(await named('dogs')).toBe('dogs.')
+  expect(await named('birds')).toBe(undefined)
+})
 
 describe('rules', () => {
   test('words are whole, whatever their case; where there are no spaces, they are found anywhere', async () => {

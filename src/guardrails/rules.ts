@@ -123,23 +123,41 @@ export function judgeBy(
 /** Words of a client's list that a refusal names. */
 const mostNamed = 10
 
-/** Reads a client's own words. It knows them, so a refusal names the word. */
+/**
+ * Reads a client's own words, before the first text is judged. It knows them, so a refusal names the word that comes
+ * first in its list.
+ */
 export function readClientRules({ allow, deny }: ClientRules) {
-  const denied = new WordSearch(deny)
-  const allowed = new WordSearch(allow)
+  let searches: Promise<[denied: WordSearch, allowed: WordSearch]> | undefined
+  const read = async (): Promise<[WordSearch, WordSearch]> => [
+    await searchOf(deny),
+    await searchOf(allow),
+  ]
   return async (text: string): Promise<Denial | undefined> => {
-    let first = deny.length
-    for (const found of denied.find(text)) {
-      if (found) first = Math.min(first, found.word)
+    searches ??= read()
+    const [denied, allowed] = await searches
+    const first = { words: deny.length }
+    for (const found of denied.find(text, first)) {
+      if (found) first.words = Math.min(first.words, found.word)
       else await setImmediate()
     }
-    if (first < deny.length) {
-      const reason = `The message is about something not allowed here: ${deny[first]}.`
+    if (first.words < deny.length) {
+      const reason = `The message is about something not allowed here: ${deny[first.words]}.`
       return { rule: 'client.deny', reason }
     }
     if (allow.length === 0 || (await isFound(allowed.find(text)))) return undefined
     const named = allow.slice(0, mostNamed).join(', ')
     const more = allow.length > mostNamed ? ` and ${allow.length - mostNamed} more` : ''
     return { rule: 'client.allow', reason: `Only these are talked about here: ${named}${more}.` }
+  }
+}
+
+/** Builds a search and lets others run between its steps. */
+async function searchOf(words: readonly string[]): Promise<WordSearch> {
+  const steps = WordSearch.build(words)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+    await setImmediate()
   }
 }

@@ -46,6 +46,34 @@ describe('WordSearch', () => {
     expect(pauses.length).toBeGreaterThanOrEqual(30)
   })
 
+  test('pauses after a bounded number of results, also where every character ends 200 words', () => {
+    const words = Array.from({ length: 200 }, (_, i) => '秘'.repeat(i + 1))
+    const between: number[] = [0]
+    for (const word of new WordSearch(words).find('秘'.repeat(4_000)))
+      if (word) between[between.length - 1]!++
+      else between.push(0)
+    expect(between.reduce((sum, count) => sum + count, 0)).toBe(200 * 4_000 - 199 * 100)
+    expect(Math.max(...between)).toBeLessThan(10_000)
+  })
+
+  test('find skips a character that ends only words from the limit on', () => {
+    const words = ['秘密', '秘', '密']
+    expect(found(words, '秘密').map(({ word }) => word)).toEqual([1, 0, 2])
+    const limited = [...new WordSearch(words).find('秘密', { words: 1 })]
+    expect(limited.map((word) => word?.word)).toEqual([0, 2])
+  })
+
+  test('pauses while it reads 50,000 characters of words', () => {
+    const words = Array.from({ length: 250 }, (_, i) => `${'ab'.repeat(98)}${1_000 + i}`)
+    const steps = WordSearch.build(words)
+    let pauses = 0
+    let step = steps.next()
+    for (; !step.done; step = steps.next()) pauses++
+    expect(pauses).toBeGreaterThan(8)
+    const [first] = step.value!.find(`x ${words[7]}`)
+    expect(first).toEqual({ word: 7, from: 2, to: 202 })
+  })
+
   test('searches 33,000 words in a long text in one pass', () => {
     const words = Array.from({ length: 33_000 }, (_, i) => `word${i}`)
     expect(found(words, `${'some other text '.repeat(20_000)} word32999`)).toMatchObject([

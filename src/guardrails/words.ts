@@ -8,7 +8,9 @@ const secondForms: Record<string, string> = {
   '\u1FBE': 'ι',
 }
 
-/** Characters that a search reads before it lets others run. */
+/** Characters that are folded at once. */
+const partLength = 8_192
+/** Steps from state to state after which building or searching lets others run: about a millisecond. */
 const pauseEvery = 8_192
 
 export interface FoundWord {
@@ -20,100 +22,150 @@ export interface FoundWord {
 }
 
 /**
- * Finds many words in a text at once (Aho-Corasick): the time grows with the text and with the words, and not
+ * The words as a tree of states (Aho-Corasick). States are numbered by depth, and the states that follow one state
+ * have consecutive numbers in the order of their UTF-16 units. A binary search finds the next state. There is no
+ * hash table, because a client that knows its hash function could choose words whose entries collide.
+ */
+interface Tree {
+  /** By state: the first state that follows it. Its successors end where those of the next state begin. */
+  readonly first: Int32Array
+  /** By state: the UTF-16 unit that leads to it. */
+  readonly unit: Uint16Array
+  /** By state: its characters, the state of its longest proper suffix, and the nearest suffix that is a word. */
+  readonly depth: Int32Array
+  readonly suffix: Int32Array
+  readonly ending: Int32Array
+  /** By state: the first word of the list that ends there, or -1, and the lowest index of all words that end there. */
+  readonly word: Int32Array
+  readonly lowest: Int32Array
+  /** By word: found only between characters that are no letters and numbers. */
+  readonly whole: readonly boolean[]
+  /** Characters of the longest word, and whether any word has a space. */
+  readonly longest: number
+  readonly hasSpaces: boolean
+}
+
+/** Index that no word has. */
+const noWord = 2 ** 31 - 1
+
+/** Builds the tree. Yields after at most `pauseEvery` steps, as an opportunity to let others run. */
+function* buildTree(words: readonly string[]): Generator<undefined, Tree> {
+  const folded: string[] = []
+  let work = 0
+  for (const word of words) {
+    folded.push(evenly(fold(word)))
+    work += word.length
+    if (work > pauseEvery) yield pause()
+  }
+  const sorted = Array.from(folded.keys()).filter((index) => folded[index] !== '')
+  sorted.sort((a, b) => (folded[a]! < folded[b]! ? -1 : folded[a] === folded[b] ? a - b : 1))
+  yield pause()
+  const most = folded.reduce((sum, { length }) => sum + length, 1)
+  const tree = {
+    ...{ first: new Int32Array(most + 1), unit: new Uint16Array(most) },
+    ...{ depth: new Int32Array(most), suffix: new Int32Array(most) },
+    ...{ ending: new Int32Array(most), word: new Int32Array(most).fill(-1) },
+    lowest: new Int32Array(most).fill(noWord),
+    whole: folded.map((word) => !isUnspaced.test(word)),
+    longest: folded.reduce((longest, { length }) => Math.max(longest, length), 0),
+    hasSpaces: folded.some((word) => word.includes(' ')),
+  }
+  const { first, unit, depth, suffix, ending, word, lowest } = tree
+  // By state: the state before it, and the sorted words that begin with its characters.
+  const before = new Int32Array(most)
+  const from = new Int32Array(most)
+  const to = new Int32Array(most)
+  to[0] = sorted.length
+  let states = 1
+  for (let state = 0; state < states; state++) {
+    first[state] = states
+    // The suffix is a shorter state, so it is complete.
+    if (before[state] !== 0) {
+      let shorter = suffix[before[state]!]!
+      let next = nextState(tree, shorter, unit[state]!)
+      for (; next === 0 && shorter !== 0; work++) {
+        shorter = suffix[shorter]!
+        next = nextState(tree, shorter, unit[state]!)
+      }
+      suffix[state] = next
+    }
+    const end = suffix[state]!
+    ending[state] = word[end] === -1 ? ending[end]! : end
+    let at = from[state]!
+    const length = depth[state]!
+    if (state !== 0 && folded[sorted[at]!]!.length === length) word[state] = sorted[at]!
+    lowest[state] = Math.min(lowest[end]!, word[state] === -1 ? noWord : word[state]!)
+    while (at < to[state]! && folded[sorted[at]!]!.length === length) at++
+    work += to[state]! - from[state]!
+    while (at < to[state]!) {
+      const next = states++
+      from[next] = at
+      unit[next] = folded[sorted[at]!]!.charCodeAt(length)
+      while (at < to[state]! && folded[sorted[at]!]!.charCodeAt(length) === unit[next]) at++
+      to[next] = at
+      before[next] = state
+      depth[next] = length + 1
+    }
+    if (work > pauseEvery) yield pause()
+  }
+  first[states] = states
+  return tree
+
+  function pause(): undefined {
+    work = 0
+  }
+}
+
+/** The state that a unit leads to, found by binary search; 0 if there is none. */
+function nextState({ first, unit }: Tree, state: number, wanted: number): number {
+  const end = first[state + 1]!
+  let low = first[state]!
+  let high = end
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (unit[middle]! < wanted) low = middle + 1
+    else high = middle
+  }
+  return low < end && unit[low] === wanted ? low : 0
+}
+
+/**
+ * Finds many words in a text at once: the time grows with the text and with the words, and not
  * with their product. Words are whole, whatever their case and the white space between their parts; words of
  * scripts without spaces are found anywhere. Overlapping words are all found.
  */
 export class WordSearch {
-  /** States are numbered in the order in which they are made; 0 is the empty text. */
-  #states = 1
-  /** By state: its characters, the state of its longest proper suffix, and the nearest suffix that is a word. */
-  readonly #depth: Int32Array
-  readonly #suffix: Int32Array
-  readonly #ending: Int32Array
-  /** By state: the first word of the list that ends there, or -1. */
-  readonly #word: Int32Array
-  /** By state: the state before it, and the UTF-16 unit that leads here from there. */
-  readonly #before: Int32Array
-  readonly #unit: Uint16Array
-  readonly #steps: Steps
-  /** By word: found only between characters that are no letters and numbers. */
-  readonly #whole: boolean[]
+  readonly #tree: Tree
   /** Characters of the longest word, and whether any word has a space. */
   readonly longest: number
   readonly hasSpaces: boolean
 
-  constructor(words: readonly string[]) {
-    const folded = words.map((word) => evenly(fold(word)))
-    this.#whole = folded.map((word) => !isUnspaced.test(word))
-    this.longest = folded.reduce((longest, { length }) => Math.max(longest, length), 0)
-    this.hasSpaces = folded.some((word) => word.includes(' '))
-    const most = folded.reduce((sum, { length }) => sum + length, 1)
-    this.#depth = new Int32Array(most)
-    this.#suffix = new Int32Array(most)
-    this.#ending = new Int32Array(most)
-    this.#word = new Int32Array(most).fill(-1)
-    this.#before = new Int32Array(most)
-    this.#unit = new Uint16Array(most)
-    this.#steps = new Steps(most)
-    for (const [i, word] of folded.entries()) if (word !== '') this.#add(word, i)
-    this.#link()
+  constructor(words: readonly string[], tree: Tree = last(buildTree(words))) {
+    this.#tree = tree
+    this.longest = tree.longest
+    this.hasSpaces = tree.hasSpaces
   }
 
-  #add(word: string, index: number): void {
-    let state = 0
-    for (let at = 0; at < word.length; at++) {
-      const unit = word.charCodeAt(at)
-      let next = this.#steps.get(state, unit)
-      if (next === 0) {
-        next = this.#states++
-        this.#depth[next] = at + 1
-        this.#before[next] = state
-        this.#unit[next] = unit
-        this.#steps.set(state, unit, next)
-      }
-      state = next
-    }
-    if (this.#word[state] === -1) this.#word[state] = index
-  }
-
-  /** Sets the suffixes, of short states first: those of a state depend on shorter states only. */
-  #link(): void {
-    for (const state of this.#byDepth()) {
-      const before = this.#before[state]!
-      const suffix = before === 0 ? 0 : this.#step(this.#suffix[before]!, this.#unit[state]!)
-      this.#suffix[state] = suffix
-      this.#ending[state] = this.#word[suffix] === -1 ? this.#ending[suffix]! : suffix
-    }
-  }
-
-  /** All states but 0, counted into place. */
-  #byDepth(): Int32Array {
-    const places = new Int32Array(this.longest + 2)
-    for (let state = 1; state < this.#states; state++) places[this.#depth[state]! + 1]!++
-    for (let depth = 1; depth < places.length; depth++) places[depth]! += places[depth - 1]!
-    const sorted = new Int32Array(this.#states - 1)
-    for (let state = 1; state < this.#states; state++)
-      sorted[places[this.#depth[state]!]!++] = state
-    return sorted
-  }
-
-  #step(from: number, unit: number): number {
-    for (let state = from; ; state = this.#suffix[state]!) {
-      const next = this.#steps.get(state, unit)
-      if (next !== 0 || state === 0) return next
-    }
+  /** Reads words in steps of about a millisecond. Yields between them, as an opportunity to let others run. */
+  static *build(words: readonly string[]): Generator<undefined, WordSearch> {
+    return new WordSearch(words, yield* buildTree(words))
   }
 
   /**
-   * All words in the text; undefined now and then, as an opportunity to let others run. Returns how many
-   * characters at the end of the text may be the beginning of a word.
+   * All words in the text; undefined after about a millisecond, as an opportunity to let others run. Returns how many
+   * characters at the end of the text may be the beginning of a word. Skips characters that end only words from
+   * index `limit.words` on; the caller may lower this limit between two results.
    */
-  *find(text: string): Generator<FoundWord | undefined, number> {
+  *find(
+    text: string,
+    limit: { words: number } = { words: noWord },
+  ): Generator<FoundWord | undefined, number> {
     if (this.longest === 0) return 0
+    const { suffix, lowest, depth } = this.#tree
     const starts = new Int32Array(this.longest)
     let state = 0
     let read = 0
+    let work = 0
     let afterSpace = false
     for (let from = 0, to = 0; from < text.length; from = to) {
       if (from > 0) yield undefined
@@ -125,66 +177,51 @@ export class WordSearch {
         if (space && afterSpace) continue
         afterSpace = space
         starts[read++ % this.longest] = from + i
-        state = this.#step(state, space ? spaceUnit : unit)
-        if (this.#word[state] === -1 && this.#ending[state] === 0) continue
+        const wanted = space ? spaceUnit : unit
+        let next = nextState(this.#tree, state, wanted)
+        for (; next === 0 && state !== 0; work++) {
+          state = suffix[state]!
+          next = nextState(this.#tree, state, wanted)
+        }
+        state = next
+        if (++work > pauseEvery) {
+          work = 0
+          yield undefined
+        }
+        if (lowest[state]! >= limit.words) continue
         const startOf = (length: number) => starts[(read - length) % this.longest]!
-        yield* this.#wordsAt(text, from + i + 1, state, startOf)
+        work += yield* this.#wordsAt(text, from + i + 1, state, startOf)
       }
     }
-    return state === 0 ? 0 : text.length - starts[(read - this.#depth[state]!) % this.longest]!
+    return state === 0 ? 0 : text.length - starts[(read - depth[state]!) % this.longest]!
   }
 
+  /** The words that end in a state. Returns how many there are; those that are parts of longer words count too. */
   *#wordsAt(
     text: string,
     to: number,
     state: number,
     startOf: (length: number) => number,
-  ): Generator<FoundWord> {
+  ): Generator<FoundWord, number> {
+    const { word: words, whole, ending, depth } = this.#tree
     const followed = isLetterOrNumber.test(characterAt(text, to))
-    for (let found = state; found !== 0; found = this.#ending[found]!) {
-      const word = this.#word[found]!
-      if (word === -1 || (followed && this.#whole[word])) continue
-      const from = startOf(this.#depth[found]!)
-      if (this.#whole[word] && isLetterOrNumber.test(characterBefore(text, from))) continue
+    let count = 0
+    for (let found = state; found !== 0; found = ending[found]!, count++) {
+      const word = words[found]!
+      if (word === -1 || (followed && whole[word])) continue
+      const from = startOf(depth[found]!)
+      if (whole[word] && isLetterOrNumber.test(characterBefore(text, from))) continue
       yield { word, from, to }
     }
+    return count
   }
 }
 
-/** Steps from state to state by a UTF-16 unit, as a hash table of numbers: a Map of them takes ten times as long. */
-class Steps {
-  readonly #from: Int32Array
-  readonly #unit: Uint16Array
-  /** 0: this place is free. */
-  readonly #to: Int32Array
-  readonly #mask: number
-
-  constructor(most: number) {
-    const places = 2 ** Math.ceil(Math.log2(most * 2))
-    this.#from = new Int32Array(places)
-    this.#unit = new Uint16Array(places)
-    this.#to = new Int32Array(places)
-    this.#mask = places - 1
-  }
-
-  /** The place of a step, or the free place for it. */
-  #place(from: number, unit: number): number {
-    let hash = Math.imul(from, 0x9e3779b1) ^ Math.imul(unit, 0x85ebca6b)
-    hash ^= hash >>> 15
-    let place = hash & this.#mask
-    while (this.#to[place] !== 0 && (this.#from[place] !== from || this.#unit[place] !== unit))
-      place = (place + 1) & this.#mask
-    return place
-  }
-
-  /** 0 where there is no such step. */
-  get = (from: number, unit: number): number => this.#to[this.#place(from, unit)]!
-
-  set(from: number, unit: number, to: number): void {
-    const place = this.#place(from, unit)
-    this.#from[place] = from
-    this.#unit[place] = unit
-    this.#to[place] = to
+/** The result of a generator, without pauses. */
+function last<T>(steps: Generator<unknown, T>): T {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
   }
 }
 
@@ -201,7 +238,7 @@ function isSpace(unit: number): boolean {
 
 /** The next part ends where no character is cut in two. */
 function partEnd(text: string, from: number): number {
-  const to = Math.min(text.length, from + pauseEvery)
+  const to = Math.min(text.length, from + partLength)
   return isHighSurrogate(text.charCodeAt(to - 1)) ? Math.min(text.length, to + 1) : to
 }
 

@@ -1,13 +1,15 @@
-/** Whether a value is nested deeper than this. Without recursion: what is too deep must not be its end. */
+/** Returns whether a value is nested deeper than `limit`. Does not recurse, so that no value exhausts the stack. */
 export function deeperThan(value: unknown, limit: number): boolean {
-  let level: unknown[] = [value]
+  let level = isNested(value) ? [value] : []
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > limit) return true
-    level = level.flatMap((one) =>
-      typeof one === 'object' && one !== null ? Object.values(one).filter(isNested) : [],
-    )
+    const next: object[] = []
+    for (const parent of level)
+      for (const part of Array.isArray(parent) ? parent : Object.values(parent))
+        if (isNested(part)) next.push(part)
+    level = next
   }
   return false
 }
 
-const isNested = (value: unknown) => typeof value === 'object' && value !== null
+const isNested = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type { Ajv, ErrorObject, Options } from 'ajv'
-import { canonical, sha256 } from './canonical.ts'
+import { sha256 } from './canonical.ts'
+import { type Budget, boundSteps, TooManySteps } from './json-schema-steps.ts'
 import { untrustedPatterns } from './linear.ts'
 import { isLarger } from './size.ts'
 
@@ -8,16 +9,20 @@ import { isLarger } from './size.ts'
 const maxSchemaLength = 200_000
 /** Subschemas, keywords and list items of a schema: each takes up to 0.1 ms to compile. */
 const maxKeywords = 500
-/** References that one check follows: a schema that refers to itself twice takes 2^n of them. */
-const maxReferences = 20_000
-/** Values of the schema times values of what is checked: every item of an `enum` is compared with every value. */
+/** Steps of one check: about 15 ms. */
+const maxSteps = 250_000
+/** Values of the schema times values of the input. */
 const maxComparisons = 300_000
-/** Bytes that compiled schemas may take, and that each takes besides its text. */
+/** Bytes that compiled schemas may take, and that each takes besides its text and for each of its values. */
 const maxCached = 20_000_000
 const compiledBytes = 200_000
+const valueBytes = 100
 
-/** Returns the problems of a value, each with the path to it; none if the value fits. */
-export type SchemaCheck = (value: unknown) => { path: string[]; message: string }[]
+/**
+ * Returns the problems of a value, each with the path to it; none if the value fits. Subtracts the steps that it takes
+ * from `budget.steps`; tests pass a budget to count them.
+ */
+export type SchemaCheck = (value: unknown, budget?: Budget) => { path: string[]; message: string }[]
 
 export interface SchemaOptions {
   /** Treatment of a pattern that the linear engine cannot run. `refuse` throws, `skip` checks the rest. */
@@ -32,8 +37,8 @@ let cachedBytes = 0
 
 /**
  * Compiles a JSON Schema that a client, a model, an MCP server or a remote agent wrote. Patterns run in
- * linear time, formats are not checked, and `uniqueItems` compares by digest. A value that would take too
- * long to check does not fit. Throws for a schema that cannot be read or is too long, and `SchemaTooComplex` for one
+ * linear time and formats are not checked. Every keyword takes steps, in proportion to the values and characters that
+ * it reads; a value that would take too many of them does not fit. Throws for a schema that cannot be read or is too long, and `SchemaTooComplex` for one
  * that would take too long to compile. The schemas used last are kept compiled.
  */
 export function compileSchema(json: object, options: SchemaOptions): SchemaCheck {
@@ -44,7 +49,8 @@ export function compileSchema(json: object, options: SchemaOptions): SchemaCheck
     throw new SchemaTooComplex(`its schema has more than ${maxKeywords} keywords and subschemas`)
   const key = sha256(options.unsupportedPatterns + text)
   const known = compiled.get(key)
-  const kept = known ?? { check: compile(json, options), bytes: compiledBytes + 4 * text.length }
+  const bytes = () => compiledBytes + 4 * text.length + valueBytes * countValues(json)
+  const kept = known ?? { check: compile(json, options), bytes: bytes() }
   compiled.delete(key)
   compiled.set(key, kept) // the least recently used is first
   if (!known) cachedBytes += kept.bytes
@@ -57,13 +63,20 @@ export function compileSchema(json: object, options: SchemaOptions): SchemaCheck
 }
 
 function compile(json: object, { unsupportedPatterns }: SchemaOptions): SchemaCheck {
-  const patterns = untrustedPatterns()
+  let charge = (_steps: number) => {}
+  const patterns = untrustedPatterns((steps) => charge(steps))
   const read = (source: string) => {
-    let test: (text: string) => boolean = () => true
+    let search: (text: string) => boolean | undefined = () => true
     try {
-      test = patterns.read(source)
+      search = patterns.read(source)
     } catch (error) {
       if (unsupportedPatterns === 'refuse') throw error
+    }
+    const test = (text: string) => {
+      const found = search(text)
+      // Neither answer is right: below `not`, a pattern that is not found accepts the value.
+      if (found === undefined) throw new TooManySteps()
+      return found
     }
     return { test, toString: () => source }
   }
@@ -71,27 +84,22 @@ function compile(json: object, { unsupportedPatterns }: SchemaOptions): SchemaCh
   const regExp = Object.assign(read, { code: 'linearPattern' })
   // One instance for each schema: different schemas may use the same `$id`.
   const ajv = newAjv(json, { ...options, code: { regExp, optimize: false } })
-  ajv.removeKeyword('uniqueItems') // its own compares each item with each other item
-  ajv.addKeyword({
-    keyword: 'uniqueItems',
-    type: 'array',
-    schemaType: 'boolean',
-    error: { message: 'must NOT have duplicate items' },
-    validate: (unique: boolean, items: unknown[]) =>
-      !unique || new Set(items.map((item) => canonical(item))).size === items.length,
-  })
-  const references = countReferences(ajv)
+  const writer = createRequire(import.meta.url)('ajv') as typeof import('ajv')
+  const bounds = boundSteps(ajv, writer, maxIssues)
+  charge = bounds.takeOfPattern
   const check = ajv.compile(json)
   const maxValues = Math.floor(maxComparisons / countValues(json))
-  return (value) => {
+  return (value, budget = { steps: maxSteps }) => {
     if (isLarger(value, { values: maxValues, characters: Number.POSITIVE_INFINITY })) return tooLong
     patterns.restart()
-    references.left = maxReferences
+    bounds.start(budget)
     try {
       return check(value) ? [] : (check.errors ?? []).slice(0, maxIssues).map(issueOf)
     } catch (error) {
-      if (error instanceof TooLong || error instanceof RangeError) return tooLong
+      if (error instanceof TooManySteps || error instanceof RangeError) return tooLong
       throw error
+    } finally {
+      bounds.end()
     }
   }
 }
@@ -101,32 +109,11 @@ const options = {
   ...{ allErrors: true, inlineRefs: false },
 }
 
-/** Problems that are listed. */
+/** Characters of the path of a problem. A problem with a longer path is listed without it. */
+const maxPathLength = 2_000
+/** Problems that are listed. A check ends soon after it has found as many. */
 const maxIssues = 100
 const tooLong = [{ path: [], message: 'takes too long to check against its schema' }]
-
-class TooLong extends Error {}
-
-/** Makes checks throw `TooLong` after `left` references. */
-function countReferences(ajv: Ajv): { left: number } {
-  const { _ } = createRequire(import.meta.url)('ajv') as typeof import('ajv')
-  const references = { left: maxReferences }
-  const follow = () => {
-    if (--references.left < 0) throw new TooLong()
-  }
-  for (const keyword of ['$ref', '$dynamicRef', '$recursiveRef']) {
-    const own = ajv.getKeyword(keyword)
-    if (typeof own !== 'object' || !('code' in own)) continue
-    const code: typeof own.code = (context, rule) => {
-      const count = context.gen.scopeValue('func', { ref: follow })
-      context.gen.code(_`${count}()`)
-      own.code(context, rule)
-    }
-    ajv.removeKeyword(keyword)
-    ajv.addKeyword({ ...own, keyword, code })
-  }
-  return references
-}
 
 const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null
 /** Keywords that take no time to compile. A `$ref` may point into them, so objects in them count. */
@@ -167,14 +154,18 @@ function newAjv(json: object, options: Options): Ajv {
     return new Ajv(options)
   }
   const { Ajv2020 } = load('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  return new Ajv2020(options)
+  const ajv = new Ajv2020(options)
+  // Without these keywords nothing reads which properties and items were evaluated.
+  ajv.opts.unevaluated = JSON.stringify(json).includes('"unevaluated')
+  return ajv
 }
 
 const isOld = ({ $schema }: { $schema?: unknown }): boolean =>
   typeof $schema === 'string' && /draft-0[4-7]/.test($schema)
 
 function issueOf({ instancePath, message = 'is not valid', params }: ErrorObject) {
-  const path = instancePath.split('/').slice(1).map(unescaped)
+  const known = instancePath.length > maxPathLength ? '' : instancePath
+  const path = known.split('/').slice(1).map(unescaped)
   const { additionalProperty: foreign, missingProperty: missing } = params as Record<string, string>
   const named = foreign ?? missing
   return { path: named === undefined ? path : [...path, named], message }

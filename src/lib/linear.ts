@@ -46,10 +46,10 @@ export function linearPattern(given: RegExp | string): LinearPattern {
 
 /**
  * Patterns that a client, a model, an MCP server or a remote agent wrote. Compiling and searching are
- * bounded: `read` throws for a pattern that is too large, and a search that would take too long does not
- * match. `restart` gives the next value the full number of steps.
+ * bounded: `read` throws for a pattern that is too large, and a search that would take too long returns
+ * `undefined`. `restart` gives the next value the full number of steps. Calls `onSearch` with the steps of each search.
  */
-export function untrustedPatterns() {
+export function untrustedPatterns(onSearch: (steps: number) => void = () => {}) {
   let size = 0
   let stepsLeft = maxSteps
   const read = (source: string) => {
@@ -59,9 +59,12 @@ export function untrustedPatterns() {
     size += estimateSize(source, unicodeClassCost)
     if (size > maxPatternSize) throw new Error('a pattern is too large')
     const found = linearPattern(source)
-    return (text: string): boolean => {
-      stepsLeft -= found.size * (text.length + searchCost)
-      return stepsLeft >= 0 && found(text) === true
+    return (text: string): boolean | undefined => {
+      const steps = found.size * (text.length + searchCost)
+      stepsLeft -= steps
+      if (stepsLeft < 0) return undefined
+      onSearch(steps)
+      return found(text)
     }
   }
   const restart = () => {

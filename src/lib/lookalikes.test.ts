@@ -31,6 +31,20 @@ describe('lookalikes', () => {
     ['a sign like an at', 'ann\uff20example.com', ['\uff20']],
     ['a letter behind a zero-width space', 'p\u200b\u0430ypal', ['\u0430']],
     ['a letter with a combining mark', 'p\u0430\u0301ypal', ['\u0430']],
+    ...[...'ɢɪɴʀʏʙʜʟ'].map((letter): [string, string, string[]] => [
+      `the small capital ${letter}`,
+      `goo${letter}le.com`,
+      [letter],
+    ]),
+    ['a small full stop', 'paypal\uFE52com', ['\uFE52']],
+    ['a small colon', 'https\uFE55//a.com', ['\uFE55']],
+    ['an ideographic full stop in an address', 'https://paypal\u3002com/a', ['\u3002']],
+    ['an ideographic full stop in an address behind Chinese', '请打开paypal\u3002com', ['\u3002']],
+    ['a hyphen in an address', 'pay\u2010pal.com and well\u2010known', ['\u2010']],
+    ['signs like backslashes', 'C:\uFF3CUsers\u29F5a', ['\uFF3C', '\u29F5']],
+    ['a letter in a circle', 'paypa\u24DB.com', ['\u24DB']],
+    ['a letter in a square', '\u{1F171}ank.com', ['\u{1F171}']],
+    ['a Cyrillic word with a near twin, in a domain', 'кеу.com', [...'кеу']],
     ['Cyrillic with Greek', '\u0416\u0443\u03bd\u0430\u043b', ['\u03bd']],
   ])('finds %s', (_, text, letters) => {
     expect(found(text)).toEqual(letters)
@@ -50,6 +64,10 @@ describe('lookalikes', () => {
     'Товар стоит 5 USD (скидка 10 %), код ABC-12',
     '1º, 2ª, ½, №5',
     '1⁄2 cup, 2026／11／18, 12：30, モデル：GPT、値段／USD',
+    '我们支持React。Vue也可以。日本語。です。',
+    'a well\u2010known co\u2011op, see below',
+    'Тест.txt, книга.pdf',
+    'Blood type 🅰️ or 🅱️, Ⓜ️, 🇩🇪, ⓐ first',
     '👩‍💻 ❤️',
     '\u202E\u200B\uD800',
   ])('finds none in ordinary text: %s', (text) => {
@@ -69,6 +87,9 @@ describe('lookalikes', () => {
       '\u0430.a'.repeat(60_000),
       '\u4e00'.repeat(200_000),
       `${'a.'.repeat(100_000)} \u0430`,
+      'a\u2010'.repeat(100_000),
+      'a\u3002'.repeat(100_000),
+      '\u2010a.'.repeat(60_000),
     ]
     for (const text of texts) expect(lookalikes(text).length).toBeLessThanOrEqual(text.length)
   })

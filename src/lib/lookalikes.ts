@@ -11,27 +11,41 @@ const alphabets = [
 ].map((name) => ({ name, letters: new RegExp(`\\p{Script=${name}}`, 'u') }))
 
 /** Non-Latin letters that look like Latin ones. Other Greek letters stand beside Latin ones in formulas. */
-const cyrillicTwins = 'аеорсухіјѕһԁԛԝӏѵүАВЕКМНОРСТУХІЈЅԚԜҮҺӀ'
+const cyrillicTwins = 'акеорсухіјѕһԁԛԝӏѵүАВЕКМНОРСТУХІЈЅԚԜҮҺӀ'
 const greekTwins = 'αγικνορτυχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺ'
 const otherTwins = 'օոսհգզցՕՍ'
 const twins = new Set(cyrillicTwins + greekTwins + otherTwins)
 const greek = new Set(greekTwins)
 /** Latin letters of phonetic alphabets, and small capitals. */
-const phonetic = /[ɑɡɩ\u1D00-\u1D2Bꜰꜱ]/
-/** Signs that look like those of addresses and paths: / . : @ _ */
-const signs = '\u2044\u2215\u29F8\uFF0F\u2571\u2024\uFF0E\uFF61\uFF1A\uA789\u2236\uFF20\uFE6B\uFF3F'
-const joint = String.raw`[\w:\/.@\-${signs}]`
-const oddSign = new RegExp(`(?<=${joint})[${signs}](?=${joint})`, 'g')
+const phonetic = /[ɑɡɩɢɪɴʀʏʙʜʟ\u1D00-\u1D2Bꜰꜱ]/
+/** Letters in parentheses, circles and squares (Ⓑ, 🅱), which are no letters to Unicode. Not the halves of flags. */
+const enclosed = String.raw`\u249C-\u24E9\u{1F110}-\u{1F129}\u{1F130}-\u{1F149}\u{1F150}-\u{1F169}\u{1F170}-\u{1F189}`
+const isEnclosed = new RegExp(`^[${enclosed}]$`, 'u')
+/** Signs that look like those of addresses and paths: / . : @ _ \ */
+const signs =
+  '\u2044\u2215\u29F8\uFF0F\u2571\u2024\uFF0E\uFF61\uFE52\uFF1A\uFE55\uA789\u2236\uFF20\uFE6B\uFF3F\u29F5\uFF3C\uFE68'
+/** The full stop of Chinese and Japanese, which addresses may have in place of a point. */
+const fullStop = '\u3002'
+/** Hyphens, which also stand in ordinary words. */
+const hyphens = '\u2010\u2011\uFE63\uFF0D'
+const isHyphen = new RegExp(`[${hyphens}]`)
+const joint = String.raw`[\w:\/.@\\\-${signs}${fullStop}${hyphens}]`
+const oddSign = new RegExp(`(?<=${joint})[${signs}${fullStop}${hyphens}](?=${joint})`, 'g')
+const isJoint = new RegExp(joint)
+/** A run of what addresses and paths are made of, and a separator inside of it. */
+const joints = new RegExp(`${joint}+`, 'g')
+const separator = new RegExp(String.raw`\w[:\/.@\\${signs}${fullStop}]+\w`)
 
 // Invisible characters and marks on letters do not end a word. A character of a script that has no
 // spaces does: in Japanese, Latin words stand right beside others.
 const unspaced = ['Han', 'Hiragana', 'Katakana', 'Thai', 'Lao', 'Khmer', 'Myanmar']
-const inWord = String.raw`[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}]`
+const inWord = String.raw`[\p{L}\p{M}\p{N}\p{Default_Ignorable_Code_Point}${enclosed}]`
 const letter = `[${inWord}--[${unspaced.map((script) => `\\p{sc=${script}}`).join('')}]]`
 // `v` can leave characters out of a class, and is younger than our target's literals.
 const word = new RegExp(`${letter}+`, 'gv')
 /** An address, a path or a name: words with what joins them. */
 const token = new RegExp(String.raw`[${letter}_.@\/:\-]+`, 'gv')
+const isUnspaced = new RegExp(`[${unspaced.map((script) => `\\p{sc=${script}}`).join('')}]`, 'u')
 const outsideAscii = /[^\0-\x7F]/
 const asciiLetter = /[a-zA-Z]/
 
@@ -56,10 +70,33 @@ export function lookalikes(text: string): Lookalike[] {
   return found.sort((a, b) => a.at - b.at)
 }
 
-/** A fraction or a date has digits on both sides. */
+/**
+ * A fraction or a date has digits on both sides. A hyphen counts in an address or a path only. A full stop does not count where a Chinese
+ * or Japanese text goes on behind the words beside it (`使用React。Vue也可以`).
+ */
 function signsIn(text: string): Lookalike[] {
-  const all = [...text.matchAll(oddSign)].map(({ 0: letter, index: at }) => ({ at, letter }))
-  return all.filter(({ at }) => !/^\d.\d$/.test(text.slice(at - 1, at + 2)))
+  const found: Lookalike[] = []
+  let run = { end: 0, isAddress: false, goesOn: false }
+  for (const { 0: letter, index: at } of text.matchAll(oddSign)) {
+    if (/^\d.\d$/.test(text.slice(at - 1, at + 2))) continue
+    if (letter === fullStop || isHyphen.test(letter)) {
+      if (at >= run.end) run = runAt(text, at)
+      if (letter === fullStop ? run.goesOn : !run.isAddress) continue
+    }
+    found.push({ at, letter })
+  }
+  return found
+}
+
+/** The whole run of joints around a sign. Each run is read once: signs behind its first are in it too. */
+function runAt(text: string, at: number) {
+  let start = at
+  while (start > 0 && isJoint.test(text[start - 1]!)) start--
+  joints.lastIndex = start
+  const run = joints.exec(text)![0]
+  const end = start + run.length
+  const isAddress = separator.test(run)
+  return { end, isAddress, goesOn: isUnspaced.test(text.charAt(end)) }
 }
 
 interface Letter extends Lookalike {
@@ -94,11 +131,12 @@ function oddIn(letters: readonly Letter[], besideLatin: boolean): readonly Lette
 
 const isTwin = ({ letter, alphabet }: Letter): boolean => alphabet === styled || twins.has(letter)
 
-/** Latin letters in another form: 𝐩, ｐ, ⅼ. */
+/** Latin letters in another form: 𝐩, ｐ, ⅼ, ⓟ. */
 const styled = 'styled'
 
 function alphabetOf(letter: string): string | undefined {
   if (asciiLetter.test(letter)) return 'Latin'
+  if (isEnclosed.test(letter)) return styled
   if (!/[\p{L}\p{Nl}]/u.test(letter)) return undefined
   if (phonetic.test(letter) || /^[a-zA-Z]+$/.test(letter.normalize('NFKC'))) return styled
   if (greek.has(letter)) return 'Greek'

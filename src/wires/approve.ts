@@ -113,6 +113,22 @@ export const idByKey = (
   key: { key: string } | undefined,
 ): string | undefined => key && `${prefix}_${digestOf([tenant, user, key.key]).slice(0, 30)}`
 
+/** A message of a client's list: the content of a user message, or `other` for a message of the agent or of a tool. */
+export type ListedMessage = { user: unknown } | 'other'
+
+/**
+ * The contents of the last user messages that follow each other in a client's list, for the digest of an
+ * Idempotency-Key. Clients make new ids, append a repeated message to their list, or add what they received of the
+ * answer before they send a request again. So the result has no ids, no repeated neighbours, and ignores what
+ * follows the user messages.
+ */
+export function lastUserContents(list: readonly ListedMessage[]): unknown[] {
+  const end = list.findLastIndex((one) => one !== 'other') + 1
+  const start = list.slice(0, end).lastIndexOf('other') + 1
+  const contents = list.slice(start, end).flatMap((one) => (one === 'other' ? [] : [one.user]))
+  return contents.filter((one, i) => i === 0 || digestOf(one) !== digestOf(contents[i - 1]))
+}
+
 /** The request's Idempotency-Key, with what it is about. */
 export function keyOf(request: Request, about: unknown): { key?: { key: string; digest: string } } {
   const key = request.headers.get('idempotency-key')

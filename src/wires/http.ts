@@ -1,9 +1,8 @@
-import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { isRuntimeError, RuntimeError } from '../core/errors.ts'
 import type { Caller } from '../core/runtime.ts'
 import { isLong, jsonSteps, unhurried } from '../lib/json-steps.ts'
-import { pacedBytes } from './pacing.ts'
+import { type BodyLimits, invalid, readJson } from './body.ts'
 
 /** One route: the same table serves the requests and writes the OpenAPI document. */
 export interface Route<P = unknown, Q = unknown, B = unknown> {
@@ -27,6 +26,11 @@ export interface Route<P = unknown, Q = unknown, B = unknown> {
   handle(call: Call<P, Q, B>): Promise<Response>
   /** Of several routes at one address, whether a request is meant for this one. */
   takes?(request: Request, body: unknown): boolean
+  /**
+   * Loads and runs the code that the first request needs, in steps with other work in between. The server calls it
+   * once, right after it listens. Several routes may have the same function.
+   */
+  warmUp?(): Promise<void>
   /** How this wire tells of errors, if not as `errorResponse` does. */
   fail?(error: RuntimeError, request: Request): Response
 }
@@ -61,12 +65,6 @@ export const spoken = clientText.refine((value) => value.trim() !== '', 'must no
 
 /** Requests with these methods never change state (RFC 9110, section 9.2.1). */
 export const isSafeMethod = (method: string): boolean => /^(GET|HEAD|OPTIONS)$/.test(method)
-
-const depthLimit = 64
-/** Commas, colons and opening brackets of one JSON text: what parsing, checking and writing it costs grows with them. */
-const maxTokens = 100_000
-/** Fields of one object: copying an object with 50,000 fields takes as long as parsing it. */
-const maxFields = 15_000
 
 /**
  * Reads and checks a request against its route. Nothing is done before all of it is right. `read`
@@ -114,157 +112,6 @@ function check(schema: z.ZodType | undefined, value: unknown, where: string): un
     throw new RuntimeError('invalid_id', `${field}: ${issue.message}`, { field })
   }
   throw invalid(field, issue.message)
-}
-
-/** Characters of a field's name in an error: a client may choose the name. */
-const maxFieldLength = 300
-
-function invalid(name: string, problem: string): RuntimeError {
-  const field = name.slice(0, maxFieldLength).toWellFormed()
-  return new RuntimeError('invalid_request', `${field}: ${problem}`, { field })
-}
-
-/** It keeps nothing from one whole text to the next. */
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-export interface BodyLimits {
-  /** Bytes of a body. */
-  bytes: number
-  /** Resolve when a body of this size may be read; see `Pacing`. */
-  pace?: { ofBytes(count: number): Promise<void>; ofTokens(count: number): Promise<void> }
-}
-
-export async function readJson(
-  request: Request,
-  limits: BodyLimits,
-  optional = false,
-): Promise<unknown> {
-  const bytes = await readBytes(request, limits.bytes)
-  await limits.pace?.ofBytes(bytes.length)
-  if (bytes.length === 0 && optional) return {}
-  const type = request.headers.get('content-type') ?? ''
-  if (!/^application\/json\s*(;|$)/i.test(type)) throw new RuntimeError('unsupported_media_type')
-  let text: string
-  try {
-    text = utf8.decode(bytes)
-  } catch (cause) {
-    throw new RuntimeError('invalid_encoding', undefined, { cause, field: 'body' })
-  }
-  // A large body is read in several turns of the event loop: other requests run in between.
-  const pause = bytes.length < pacedBytes ? () => {} : setImmediate
-  await pause()
-  await limits.pace?.ofTokens(refuseComplex(text, 'body'))
-  await pause()
-  const value = parsed(text, 'body', (cause) => {
-    throw new RuntimeError('invalid_json', undefined, { cause, field: 'body' })
-  })
-  await pause()
-  return value
-}
-
-/** What a client wrote as JSON, in a body or inside of one: as deep as we go, and with nothing in it that harms. */
-export function parseJson(text: string, field: string, broken: (cause: unknown) => never): unknown {
-  refuseComplex(text, field)
-  return parsed(text, field, broken)
-}
-
-/** Throws `body_too_complex` if texts of JSON have more fields and items together than one body may have. */
-export function refuseManyTexts(texts: readonly string[], field: string): void {
-  let tokens = 0
-  for (const text of texts) {
-    tokens += refuseComplex(text, field)
-    if (tokens > maxTokens) throw tooComplex(field)
-  }
-}
-
-function parsed(text: string, field: string, broken: (cause: unknown) => never): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    broken(cause)
-  }
-  if (text.includes('\\u') || text.includes('__proto__')) {
-    const unfit = findUnfit(value)
-    if (unfit) throw invalid([field, ...unfit.path].join('.'), unfit.problem)
-  }
-  return value
-}
-
-/** Finds text that is not well-formed, and keys that would be a prototype elsewhere. */
-function findUnfit(value: unknown): { path: string[]; problem: string } | undefined {
-  if (typeof value === 'string')
-    return value.isWellFormed() ? undefined : { path: [], problem: 'must be well-formed Unicode' }
-  if (typeof value !== 'object' || value === null) return undefined
-  for (const key in value) {
-    const path = [key.toWellFormed()]
-    if (key === '__proto__') return { path, problem: 'is not known here. Leave it out.' }
-    if (!key.isWellFormed()) return { path, problem: 'must be well-formed Unicode' }
-    const found = findUnfit((value as Record<string, unknown>)[key])
-    if (found) return { path: [...path, ...found.path], problem: found.problem }
-  }
-  return undefined
-}
-
-async function readBytes(request: Request, limit: number): Promise<Uint8Array> {
-  const tooLarge = () => {
-    const fix = `The body is larger than ${limit} bytes. Send less at once.`
-    return new RuntimeError('body_too_large', fix, { field: 'body' })
-  }
-  const length = request.headers.get('content-length')
-  if (Number(length ?? 0) > limit) throw tooLarge()
-  // Node holds a body to its length; without one it is counted as it comes.
-  if (length !== null) return new Uint8Array(await request.arrayBuffer())
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of request.body ?? []) {
-    size += chunk.length
-    if (size > limit) throw tooLarge()
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
-/** Counts brackets and separators outside of strings. Done before parsing, so that neither depth nor number costs more. */
-function refuseComplex(text: string, field: string): number {
-  let depth = 0
-  let tokens = 0
-  /** By depth: the fields of the object that is read there. */
-  const fields = new Uint32Array(depthLimit + 1)
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code === 34) i = endOfString(text, i)
-    else if (code === 44) tokens++
-    else if (code === 58) {
-      tokens++
-      if (depth > 0 && ++fields[depth]! > maxFields) throw tooComplex(field)
-    } else if (code === 91 || code === 123) {
-      tokens++
-      fields[depth + 1] = 0
-      if (++depth <= depthLimit) continue
-      const fix = `The JSON is nested deeper than ${depthLimit} levels. Flatten it.`
-      throw new RuntimeError('body_too_deep', fix, { field })
-    } else if (code === 93 || code === 125) depth--
-    if (tokens > maxTokens) throw tooComplex(field)
-  }
-  return tokens
-}
-
-function tooComplex(field: string): RuntimeError {
-  const fix =
-    `The JSON has more than ${maxTokens} fields, items and brackets, or more than ${maxFields} ` +
-    'fields in one object. Send less at once.'
-  return new RuntimeError('body_too_complex', fix, { field })
-}
-
-/** The closing quote: most of a body is inside of strings, and is jumped over. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let slashes = 0
-    while (text.charCodeAt(end - 1 - slashes) === 92) slashes++
-    if (slashes % 2 === 0) return end
-  }
-  return text.length
 }
 
 /** A page's own headers are for the agent; those that say who calls us are for us alone. */

@@ -153,7 +153,6 @@ export const eventText = ({ event, data }: Frame) =>
 export const sseHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-cache, no-store',
-  connection: 'keep-alive',
   'x-accel-buffering': 'no',
 }
 
@@ -216,8 +215,8 @@ export interface StreamOptions {
   headers?: Record<string, string>
   /** What keeps a quiet stream alive, if not a comment; empty where the encoding has nothing for it. */
   beat?: string
-  /** Every batch ends with a frame, however the encoding marks its end. */
-  whole?: boolean
+  /** The text that a frame ends with, if not an empty line. Nothing is inserted within a frame. */
+  frameEnd?: string
 }
 
 /**
@@ -227,7 +226,13 @@ export interface StreamOptions {
 export function sse(
   batches: (signal: AbortSignal) => AsyncIterable<string | Uint8Array>,
   heartbeats: Heartbeats,
-  { left, resumes, headers, beat: sign = ': keep-alive\n\n', whole }: StreamOptions = {},
+  {
+    left,
+    resumes,
+    headers,
+    beat: sign = ': keep-alive\n\n',
+    frameEnd = '\n\n',
+  }: StreamOptions = {},
 ): Response {
   // Before anything is registered for the stream: a header that cannot be sent must leak nothing.
   const sent = new Headers({ ...sseHeaders, ...headers })
@@ -256,7 +261,7 @@ export function sse(
         try {
           const { done, value } = await iterator.next()
           beat?.sent()
-          inside = !whole && typeof value === 'string' && !value.endsWith('\n\n')
+          inside = typeof value === 'string' && !value.endsWith(frameEnd)
           unpaused += value?.length ?? 0
           if (unpaused >= pauseLength) {
             unpaused = 0

@@ -8,7 +8,8 @@ const heap = 200
 const start = async (env: Record<string, string> = {}) => {
   const directory = await temporaryDirectory()
   onTestFinished(() => directory.remove())
-  const own = { HANDRAIL_DATA: directory.path, NODE_OPTIONS: `--max-old-space-size=${heap}` }
+  const limit = `--max-old-space-size=${heap}`
+  const own = { HANDRAIL_DATA: directory.path, NODE_OPTIONS: limit }
   const server = await startServer({ ...own, ...env })
   onTestFinished(() => server.kill())
   return server

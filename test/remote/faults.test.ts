@@ -113,12 +113,12 @@ const faults: Record<string, [string, (response: ServerResponse) => void, boolea
   ],
   refuses: ['remote_refused', (r) => r.writeHead(403).end('Who are you?')],
   breaks: ['remote_failed', (r) => r.writeHead(500).end('Traceback')],
-  'sends us elsewhere': [
-    'remote_refused',
+  'redirects the request to another origin': [
+    'remote_outcome_unknown',
     (r) => r.writeHead(307, { location: 'http://127.0.0.1:1/run' }).end(),
   ],
-  'sends us round in circles': [
-    'remote_protocol',
+  'redirects the request with 302': [
+    'remote_outcome_unknown',
     (r) => r.writeHead(302, { location: '/other' }).end(),
   ],
 }

@@ -1,12 +1,20 @@
 // A server whose agents run elsewhere: what tests kill while they are at it.
 import { aguiAgent, defineConfig, langGraphPlatform, workflow } from '../../dist/index.js'
 
-const { TEST_AGUI, TEST_LANGGRAPH, TEST_IDEMPOTENT, TEST_STEP } = process.env
+const { TEST_AGUI, TEST_LANGGRAPH, TEST_IDEMPOTENT, TEST_STEP, TEST_RETRIED } = process.env
 
 export default defineConfig({
   agents: [
     ...(TEST_STEP
       ? [workflow({ name: 'flow', steps: [{ agent: 'far', outputKey: TEST_STEP }] })]
+      : []),
+    ...(TEST_RETRIED
+      ? [
+          workflow({
+            name: 'flow',
+            steps: [{ agent: TEST_RETRIED, outputKey: 'a', retry: { attempts: 3, first: 1 } }],
+          }),
+        ]
       : []),
     ...(TEST_AGUI
       ? [

@@ -1,9 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { aguiAgent } from '../../src/agents/remote/agui/agent.ts'
+import { langGraphPlatform } from '../../src/agents/remote/langgraph-platform/agents.ts'
 import { workflow } from '../../src/agents/workflow/agent.ts'
 import type { Agent } from '../../src/core/agent.ts'
 import { scriptedModel } from '../../src/models/scripted.ts'
+import {
+  type LangGraphRemote,
+  type LangGraphRequest,
+  langGraphRemote,
+} from '../support/langgraph-remote.ts'
 import { serve } from '../support/serve.ts'
 import { find, names } from '../support/tools.ts'
 import { ask, finished, interactionOf, remote, sse, started, textEvents } from './support.ts'
@@ -71,6 +77,26 @@ describe('an AG-UI agent', () => {
     expect(find(frames, 'error')).toMatchObject({ code: 'remote_cut', retryable: false })
     expect(names(frames)).not.toContain('retrying')
   })
+
+  test.each([
+    ['302', 302, '/elsewhere'],
+    ['303', 303, '/elsewhere'],
+    ['307 to another origin', 307, 'http://127.0.0.1:1/run'],
+  ])(
+    'that redirects with %s is executed once, idempotent or not (I4)',
+    async (_, status, location) => {
+      for (const idempotent of [false, true]) {
+        const { url, asked } = await remote((_, response) => {
+          response.writeHead(status, { location }).end()
+        })
+        const agent = aguiAgent({ name: 'far', url: `${url}/run`, idempotent })
+        const frames = await ask(await serve({ agents: [agent] }), 'c', 'go')
+        expect(find(frames, 'error').code).toBe('remote_outcome_unknown')
+        expect(names(frames)).not.toContain('retrying')
+        expect(asked).toHaveLength(1)
+      }
+    },
+  )
 
   test('whose outcome is unknown is executed again when a person retries the run', async () => {
     const { url, asked } = await answersOnce(503)
@@ -165,13 +191,13 @@ describe("an endpoint of CopilotKit's Python SDK", () => {
     response.writeHead(200, { 'content-type': 'application/json' })
     response.end(`${JSON.stringify(value)}\n`)
   }
-  const endpoint = async (status: number) => {
+  const endpoint = async (status: number, headers = {}) => {
     const executed: string[] = []
     const { url } = await remote(({ path }, response) => {
       if (path.endsWith('/info')) return json(response, info)
       if (!path.endsWith('/execute')) return void response.writeHead(404).end()
       executed.push(path)
-      if (executed.length === 1) return void response.writeHead(status).end('upstream')
+      if (executed.length === 1) return void response.writeHead(status, headers).end('upstream')
       if (path.endsWith('actions/execute')) return json(response, { result: 'Hello!' })
       json(response, { type: 'TextMessageStart', messageId: 'm' })
     })
@@ -189,10 +215,37 @@ describe("an endpoint of CopilotKit's Python SDK", () => {
     expect(find(frames, 'error')).toMatchObject({ code, retryable: false })
   })
 
-  test.each([408, 502, 503, 504])(
-    'has its action in doubt after status %i, and a person says whether it happened (I4)',
-    async (status) => {
-      const { remote, executed } = await endpoint(status)
+  const elsewhere = { location: 'http://127.0.0.1:1/done' }
+  const redirects: [number, string, object][] = [
+    [302, ' within the origin', { location: '/done' }],
+    [303, ' within the origin', { location: '/done' }],
+    [303, ' to another origin', elsewhere],
+    [307, ' to another origin', elsewhere],
+    [302, ' without a location', {}],
+  ]
+
+  test.each(redirects)(
+    'has its agent executed once after redirect %i%s (I4)',
+    async (status, _, headers) => {
+      const { remote, executed } = await endpoint(status, headers)
+      const server = await serve({ remote })
+      const start = { user_message: 'go', agent: 'graph' }
+      const frames = await (await server.open('POST', '/chats/c/interactions', start)).rest()
+      expect(executed).toHaveLength(1)
+      expect(find(frames, 'error')).toMatchObject({
+        code: 'remote_outcome_unknown',
+        retryable: false,
+      })
+    },
+  )
+
+  test.each([
+    ...[408, 502, 503, 504].map((status): [number, string, object] => [status, '', {}]),
+    ...redirects,
+  ])(
+    'has its action in doubt after status %i%s, and a person says whether it happened (I4)',
+    async (status, _, headers) => {
+      const { remote, executed } = await endpoint(status, headers)
       const model = scriptedModel(({ messages }) =>
         messages.at(-1)?.role === 'tool'
           ? [{ type: 'text', text: 'Greeted.' }]
@@ -261,5 +314,62 @@ describe('a LangGraph deployment', () => {
     const frames = await ask(server, 'c', 'go')
     expect(find(frames, 'error').code).toBe('remote_cut')
     expect(begun).toHaveLength(1)
+  })
+
+  const startsOf = (far: LangGraphRemote) => far.requests('start')
+  const statusFor =
+    (kind: LangGraphRequest, status: number, times = 1, headers = {}) =>
+    (asked: LangGraphRequest, response: ServerResponse, far: LangGraphRemote) => {
+      if (asked !== kind || far.requests(kind).length > times) return false
+      response.writeHead(status, headers).end()
+      return true
+    }
+  const agentOf = (far: LangGraphRemote, more = {}) =>
+    langGraphPlatform({ deploymentUrl: far.url, agents: ['graph'], ...more })
+
+  test.each(refused)(
+    'that answers %i to a start is asked again: no run started',
+    async (status) => {
+      const far = await langGraphRemote({ intercept: statusFor('start', status) })
+      const frames = await ask(await serve({ agents: agentOf(far) }), 'c', 'go')
+      expect(find(frames, 'retrying')).toMatchObject({ attempt: 2, code: 'remote_unavailable' })
+      expect(find(frames, 'answer').content).toBe('The graph is done.')
+      expect(startsOf(far)).toHaveLength(2)
+      expect(far.runs).toHaveLength(1)
+    },
+  )
+
+  test('a LangGraph deployment that answers 429 to every start gets as many requests as configured', async () => {
+    const far = await langGraphRemote({ intercept: statusFor('start', 429, 9) })
+    const server = await serve({ agents: agentOf(far, { attempts: 2 }) })
+    const frames = await ask(server, 'c', 'go')
+    expect(find(frames, 'error')).toMatchObject({ code: 'remote_unavailable', retryable: true })
+    expect(startsOf(far)).toHaveLength(2)
+  })
+
+  test('an idempotent LangGraph deployment that answers 503 to a start gets the request again', async () => {
+    const far = await langGraphRemote({ intercept: statusFor('start', 503) })
+    const server = await serve({ agents: agentOf(far, { idempotent: true }) })
+    expect(find(await ask(server, 'c', 'go'), 'answer').content).toBe('The graph is done.')
+    expect(startsOf(far)).toHaveLength(2)
+  })
+
+  test('a start that a LangGraph deployment redirects is not repeated, because a run may have started (I4)', async () => {
+    const intercept = statusFor('start', 303, 9, { location: '/done' })
+    const far = await langGraphRemote({ intercept })
+    const frames = await ask(await serve({ agents: agentOf(far) }), 'c', 'go')
+    expect(find(frames, 'error')).toMatchObject({
+      code: 'remote_outcome_unknown',
+      retryable: false,
+    })
+    expect(startsOf(far)).toHaveLength(1)
+  })
+
+  test('a LangGraph deployment that redirects the creation of a thread is reported as a wrong URL', async () => {
+    const intercept = statusFor('thread', 301, 9, { location: 'https://127.0.0.1:1/threads' })
+    const far = await langGraphRemote({ intercept })
+    const frames = await ask(await serve({ agents: agentOf(far) }), 'c', 'go')
+    expect(find(frames, 'error')).toMatchObject({ code: 'remote_refused', retryable: false })
+    expect(far.requests('thread')).toHaveLength(1)
   })
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { chatsClient } from '../support/chats.ts'
+import { langGraphRemote } from '../support/langgraph-remote.ts'
 import { type ServerProcess, startServer, temporaryDirectory } from '../support/server.ts'
 import { find, names } from '../support/tools.ts'
 import { type LangGraphServer, startLangGraph } from './langgraph.ts'
@@ -130,6 +131,35 @@ describe('our server is killed', () => {
     const [one, two] = far.asked
     expect(two!.headers['idempotency-key']).toBe(one!.headers['idempotency-key'])
   }, 120_000)
+
+  test.each([
+    ['a direct run', {}],
+    ['a workflow step with retry', { TEST_RETRIED: 'clerk' }],
+  ])(
+    'in the middle of a LangGraph run, and the lookup is then refused with 429: %s starts it once (I4)',
+    async (_, env) => {
+      const far = await langGraphRemote({
+        isSilent: true,
+        intercept(kind, response, { requests }) {
+          if (kind !== 'list' || requests('list').length !== 2) return false
+          response.writeHead(429).end()
+          return true
+        },
+      })
+      const begin = await lives({ TEST_LANGGRAPH: far.url, ...env })
+      const first = await begin()
+      const stream = await first.start('c', 'go')
+      await expect.poll(() => far.runs).toHaveLength(1)
+      const run = interactionOf(stream.response)
+      await first.kill()
+      const second = await begin()
+      const frames = await (await second.join('c', run)).rest()
+      expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+      expect(far.runs).toHaveLength(1)
+      expect(far.requests('list').length).toBeGreaterThan(2)
+    },
+    60_000,
+  )
 })
 
 describe('our server is killed, and a real LangGraph server goes on', () => {

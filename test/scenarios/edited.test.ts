@@ -1,12 +1,17 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { z } from 'zod'
 import { readConfig } from '../../src/config.ts'
 import { refOf, threadKeys } from '../../src/core/audit.ts'
 import { exportLines, verifyExport } from '../../src/core/audit-export.ts'
+import { defineTool } from '../../src/core/tool.ts'
 import { sha256 } from '../../src/lib/canonical.ts'
+import { compileSchema } from '../../src/lib/json-schema.ts'
 import { mac } from '../../src/lib/mac.ts'
 import { text } from '../../src/models/scripted.ts'
 import { auditIfAny } from '../../src/open-audit.ts'
 import { endpoint, webhookSecret } from '../support/endpoint.ts'
+import { generate } from '../support/graphql.ts'
 import { office } from '../support/office.ts'
 import { asked, send, story } from '../support/story.ts'
 import { find, said } from '../support/tools.ts'
@@ -65,6 +70,47 @@ test('an approval sent back with unchanged arguments is not marked as edited', a
   const { approvals } = await read(server, '/approvals?state=settled')
   expect(approvals[0]).not.toHaveProperty('edited')
   expect(find(frames, 'tool_call')).not.toHaveProperty('edited')
+})
+
+test('an approval sent back with its arguments in another order is not marked as edited', async () => {
+  const { amount, to } = original
+  const { server, approval_id } = await approvedWithEdit({ amount, to })
+  const approval = await read(server, `/approvals/${approval_id}`)
+  expect(approval).not.toHaveProperty('edited')
+  expect(server.sent).toEqual([original])
+})
+
+/** Arguments of the calls in a GraphQL response, and the calls of its last agent state if that has messages. */
+const callsIn = ({ messages }: { messages: { arguments?: string[]; state?: string }[] }) => ({
+  calls: messages.flatMap((one) => (one.arguments ? [JSON.parse(one.arguments.join(''))] : [])),
+  loaded: (
+    JSON.parse(messages.findLast(({ state }) => state)?.state ?? '{}').messages ?? []
+  ).flatMap((one: { arguments?: object }) => one.arguments ?? []),
+})
+
+test.each([
+  ['without a session', {}],
+  ['with an agent session', { agentSession: { agentName: 'assistant', threadId: 'c' } }],
+])('a GraphQL client %s that joins a finished run gets the arguments that ran', async (_, more) => {
+  const { server } = await approvedWithEdit()
+  const joined = await generate(server.url, '', '', { ...more, messages: [] })
+  expect(callsIn(joined).calls).toEqual([edited])
+})
+
+test('a GraphQL client that joins a finished run with an unedited call gets the arguments as the model wrote them', async () => {
+  const { server } = await approvedWithEdit(original)
+  const joined = await generate(server.url, '', '', { messages: [] })
+  expect(callsIn(joined).calls).toEqual([original])
+})
+
+test('a GraphQL client that has the original arguments of an edited call gets those that ran', async () => {
+  const { server } = await approvedWithEdit()
+  const call = {
+    ...{ id: '1', createdAt: new Date(0).toISOString() },
+    actionExecutionMessage: { name: 'send', arguments: JSON.stringify(original) },
+  }
+  const joined = await generate(server.url, '', '', { messages: [call] })
+  expect(callsIn(joined)).toEqual({ calls: [], loaded: [edited] })
 })
 
 test('the chats wire marks an edited call in its frames and in the interaction', async () => {
@@ -187,4 +233,98 @@ test('the audit export reads out the original and the edited arguments, and veri
   expect(await verifyExport(keys, all([...older, proof]))).toMatchObject({ ok: true })
   const forged = lines.map((line) => line.replace('"input":{"to":"bob"', '"input":{"to":"eve"'))
   expect(await verifyExport(keys, all(forged))).toMatchObject({ ok: false })
+})
+
+test('the server handles other work between the steps that read edited arguments', async () => {
+  let turns = 0
+  const turnOf: Record<string, number> = {}
+  const pay = defineTool({
+    name: 'send',
+    description: 'Sends money.',
+    schema: z.looseObject({}).refine(() => {
+      turnOf.checked = turns
+      return true
+    }),
+    access: 'write',
+    describe() {
+      turnOf.shown = turns
+      return 'Pay'
+    },
+    run: async () => 'paid',
+  })
+  const judged = () => {
+    turnOf.judged = turns
+    return true
+  }
+  const policy = [{ name: 'pay', tool: 'send', when: judged, decision: 'ask' }] as const
+  const server = await story([[send('1')], [text('Done.')]], { tools: [pay], policy })
+  const { stream, interaction_id, approval_id } = await asked(server)
+  let isCounting = true
+  const counting = (async () => {
+    for (; isCounting; turns++) await setImmediate()
+  })()
+  const body = { approval_id, approved: true, edited_input: edited }
+  const response = server.approve('c', interaction_id, body)
+  // The card is shown once more when the tool runs: read the turns of the edit before that.
+  const first = new Promise<typeof turnOf>((resolve) => {
+    const before = { ...turnOf }
+    const look = async () => {
+      while (turnOf.shown === before.shown) await setImmediate()
+      resolve({ ...turnOf })
+    }
+    void look()
+  })
+  const { checked, judged: rated, shown } = await first
+  isCounting = false
+  await Promise.all([response, counting, stream.rest()])
+  expect(rated).toBeGreaterThan(checked!)
+  expect(shown).toBeGreaterThan(rated!)
+})
+
+/** Sends edited arguments for a tool with a JSON Schema. Counts the steps of each check. */
+async function editOf(json: object) {
+  const check = compileSchema(json, { unsupportedPatterns: 'refuse' })
+  const steps: number[] = []
+  const issues = (value: unknown) => {
+    const budget = { steps: 250_000 }
+    const found = check(value, budget)
+    steps.push(250_000 - budget.steps)
+    return found
+  }
+  const pay = defineTool({
+    ...{ name: 'send', description: 'Sends money.', access: 'write', schema: { json, issues } },
+    run: async () => 'paid',
+  })
+  const server = await story([[send('1')], [text('Done.')]], { tools: [pay] })
+  const { stream, interaction_id, approval_id } = await asked(server)
+  const edit = async (edited_input: object) => {
+    const body = { approval_id, approved: true, edited_input }
+    const response = await server.approve('c', interaction_id, body)
+    return { status: response.status, text: await response.text() }
+  }
+  return { edit, steps, stream }
+}
+
+test('edited arguments with 12,000 rows that do not fit a $ref are refused after the first rows', async () => {
+  const row = { type: 'object', required: ['a', 'b', 'c', 'd', 'e'] }
+  const properties = { rows: { items: { $ref: '#/$defs/row' } } }
+  const { edit, steps, stream } = await editOf({ properties, $defs: { row } })
+  const refused = await edit({ rows: Array.from({ length: 12_000 }, () => ({})) })
+  expect(refused).toMatchObject({ status: 400 })
+  expect(refused.text).toContain('edited_input.rows.0.a')
+  expect(steps.at(-1)).toBeGreaterThan(12_000) // items takes a step for each row
+  expect(steps.at(-1)).toBeLessThan(14_000)
+  expect(await edit({ rows: [] })).toMatchObject({ status: 200 })
+  await stream.rest()
+})
+
+test('edited arguments that take too long to check against a JSON Schema are refused', async () => {
+  const names = { allOf: Array.from({ length: 160 }, () => ({ uniqueItems: true })) }
+  const { edit, stream } = await editOf({ properties: { names } })
+  const long = Array.from({ length: 900 }, (_, n) => `${n}${'x'.repeat(1_000)}`)
+  const refused = await edit({ names: long })
+  expect(refused).toMatchObject({ status: 400 })
+  expect(refused.text).toContain('takes too long to check against its schema')
+  expect(await edit({ names: ['a', 'b'] })).toMatchObject({ status: 200 })
+  await stream.rest()
 })

@@ -1,7 +1,9 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Guardrails } from '../../src/guardrails/guardrails.ts'
+import { WordSearch } from '../../src/guardrails/words.ts'
 import { call, type ScriptedStep, scriptedModel, text } from '../../src/models/scripted.ts'
 import { agui } from '../support/agui.ts'
 import { transcript } from '../support/chats.ts'
@@ -120,6 +122,36 @@ describe('what is said', () => {
     const say = (id: string, content: string) => generate(server.url, id, content, { cloud })
     expect((await say('m1', `${long} 999 dog`)).status.details.guardrailsReason).toContain('ab 999')
     expect((await say('m2', `${long} dog`)).status).toMatchObject({ code: 'Success' })
+  })
+
+  test('the server handles other work between the steps that read the words of a client', async () => {
+    const server = await guarded([[text('Meow.')]], {})
+    let turns = 0
+    const turnsOfSteps: number[] = []
+    const build = WordSearch.build
+    vi.spyOn(WordSearch, 'build').mockImplementation(function* (words) {
+      for (const steps = build(words); ; yield) {
+        const { done, value } = steps.next()
+        turnsOfSteps.push(turns)
+        if (done) return value
+      }
+    })
+    const denyList = Array.from({ length: 249 }, (_, word) =>
+      String.fromCharCode(
+        ...Array.from({ length: 200 }, (_, i) => 0x4e00 + ((word + i * word) % 0x5000)),
+      ),
+    )
+    const cloud = { guardrails: { inputValidationRules: { allowList: [], denyList } } }
+    let isCounting = true
+    const counting = (async () => {
+      for (; isCounting; turns++) await setImmediate()
+    })()
+    const { status } = await generate(server.url, 'm1', denyList[5]!, { cloud })
+    isCounting = false
+    await counting
+    vi.restoreAllMocks()
+    expect(status.details.guardrailsReason).toContain(denyList[5])
+    expect(new Set(turnsOfSteps).size).toBeGreaterThan(8)
   })
 
   test('a message that is too long for a pattern of the operator is refused', async () => {

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
 import { RuntimeError } from '../../src/core/errors.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
+import { agui } from '../support/agui.ts'
+import { gate } from '../support/gate.ts'
 import { generate } from '../support/graphql.ts'
 import { type Served, serve } from '../support/serve.ts'
 import { find, tools } from '../support/tools.ts'
@@ -49,8 +52,46 @@ test('two requests for a new chat with the same key create one chat', async () =
   const [first, second] = await Promise.all([make(), make()])
   expect(second).toEqual(first)
   expect((await (await server.request('GET', '/chats')).json()).chats).toHaveLength(1)
-  const named = await post(server, '/chats', { id: first.id }, key)
+  const named = await post(server, '/chats', { id: first.id })
   expect(named.status).toBe(409)
+})
+
+test('a key that created a chat cannot create one with another title or id', async () => {
+  const server = await serve()
+  const first = await (await post(server, '/chats', { title: 'A' }, key)).json()
+  for (const body of [{ title: 'B' }, {}, { id: first.id }]) {
+    const other = await post(server, '/chats', body, key)
+    expect(other.status).toBe(422)
+    expect((await other.json()).error.code).toBe('idempotency_mismatch')
+  }
+  const { chats } = await (await server.request('GET', '/chats')).json()
+  expect(chats.map(({ title }: { title: string }) => title)).toEqual(['A'])
+})
+
+test('of two requests at once with one key and different titles, one creates a chat and the other gets 422', async () => {
+  const server = await serve()
+  const make = (title: string) => post(server, '/chats', { title }, key)
+  const both = await Promise.all([make('A'), make('B')])
+  expect(both.map(({ status }) => status).sort()).toEqual([201, 422])
+})
+
+test('a request for a chat with an id that is sent again with the same key gets the chat again', async () => {
+  const server = await serve()
+  const make = (body: object, headers = {}) => post(server, '/chats', body, headers)
+  const first = await make({ id: 'own' }, key)
+  const again = await make({ id: 'own' }, key)
+  expect([first.status, again.status]).toEqual([201, 201])
+  expect(await again.json()).toEqual(await first.json())
+  expect((await make({ id: 'own', title: 'T' }, key)).status).toBe(422)
+  expect((await make({ id: 'own' })).status).toBe(409)
+  expect((await make({ id: 'own' }, { 'idempotency-key': 'l' })).status).toBe(409)
+})
+
+test('a key that created a chat cannot start an interaction in it', async () => {
+  const server = await serve({ model: scriptedModel(() => [text('Hello.')]) })
+  await post(server, '/chats', { id: 'c' }, key)
+  const response = await post(server, '/chats/c/interactions', { user_message: 'hi' }, key)
+  expect(response.status).toBe(422)
 })
 
 test('a GraphQL request without a thread that is sent again with the same key starts one run', async () => {
@@ -60,6 +101,122 @@ test('a GraphQL request without a thread that is sent again with the same key st
   const first = await send()
   expect((await send()).threadId).toBe(first.threadId)
   expect(model.requests).toHaveLength(1)
+})
+
+/** A server whose model waits in its first call until the test lets it go on. */
+async function waitingServer() {
+  const inside = gate()
+  const model = scriptedModel(async function* (_request, _call, signal) {
+    await inside.pass(signal)
+    yield text('Hello.')
+  })
+  return { server: await serve({ model }), model, inside }
+}
+
+const kindsOf = async (server: Served, chat: string) =>
+  (await server.journal(chat)).map(({ kind }) => kind)
+
+test.each([
+  ['with a threadId', { threadId: 'c' }],
+  ['without a threadId', { threadId: undefined }],
+])(
+  'a GraphQL key that is used with another message, %s, is refused and cancels nothing',
+  async (_, at) => {
+    const { server, model, inside } = await waitingServer()
+    const first = generate(server.url, 'm1', 'Be slow', at, key)
+    await inside.reached
+    await expect(generate(server.url, 'm2', 'hello', at, key)).rejects.toThrow(
+      'idempotency_mismatch',
+    )
+    inside.open()
+    const { threadId, status } = await first
+    expect(status.code).toBe('Success')
+    expect(model.requests).toHaveLength(1)
+    const kinds = await kindsOf(server, threadId)
+    expect(kinds).not.toContain('run.cancelled')
+    expect(kinds.filter((kind) => kind === 'run.queued')).toHaveLength(1)
+  },
+)
+
+test.each([
+  ['with a threadId', { threadId: 'c' }],
+  ['without a threadId', { threadId: undefined }],
+])(
+  'a GraphQL request sent again with a new message id and the same key, %s, joins the first run',
+  async (_, at) => {
+    const { server, model, inside } = await waitingServer()
+    const first = generate(server.url, 'm1', 'hi', at, key)
+    await inside.reached
+    const second = generate(server.url, 'm2', 'hi', at, key)
+    await sleep(200) // the second request may also come after the end of the run
+    inside.open()
+    const answers = [await first, await second, await generate(server.url, 'm3', 'hi', at, key)]
+    for (const { threadId, status, messages } of answers) {
+      expect(threadId).toBe(answers[0].threadId)
+      expect(status.code).toBe('Success')
+      expect(JSON.stringify(messages)).toContain('Hello.')
+    }
+    expect(model.requests).toHaveLength(1)
+  },
+)
+
+test('a refused GraphQL key does not answer the question that came with it', async () => {
+  const model = scriptedModel(({ messages }) =>
+    messages.at(-1)?.role === 'tool'
+      ? [text('Sent.')]
+      : [call('1', 'send', { to: 'a', amount: 1 })],
+  )
+  const box = tools()
+  const server = await serve({ model, tools: box.all, builtIns: false })
+  const { metaEvents } = await generate(server.url, 'm1', 'send it', {}, key)
+  const answer = { name: 'LangGraphInterruptEvent', value: metaEvents[0].value, response: 'yes' }
+  const more = { metaEvents: [answer] }
+  await expect(generate(server.url, 'm2', 'and more', more, key)).rejects.toThrow(
+    'idempotency_mismatch',
+  )
+  expect(await kindsOf(server, 'c')).not.toContain('ask.answered')
+  expect(box.sent).toHaveLength(0)
+})
+
+describe('an AG-UI run with an Idempotency-Key', () => {
+  const user = (id: string, content: string) => ({ id, role: 'user', content })
+
+  test('an AG-UI key that is used with another message gets 422 and starts no run', async () => {
+    const model = scriptedModel(() => [text('Hello.')])
+    const server = await serve({ model })
+    await agui(server.url, { runId: 'r1', messages: [user('m1', 'hi')] }, key)
+    const body = { threadId: 'c', runId: 'r2', messages: [user('m2', 'hello')], tools: [] }
+    const path = '/copilotkit/agent/default/run'
+    const other = await post(server, path, { ...body, context: [], state: {} }, key)
+    expect(other.status).toBe(422)
+    expect((await other.json()).code).toBe('idempotency_mismatch')
+    expect(model.requests).toHaveLength(1)
+  })
+
+  test('an AG-UI request sent again with the same key and new ids is shown the first run', async () => {
+    const model = scriptedModel(() => [text('Hello.')])
+    const server = await serve({ model })
+    const send = (runId: string, id: string) =>
+      agui(server.url, { runId, messages: [user(id, 'hi')] }, key)
+    await send('r1', 'm1')
+    for (const id of ['m2', 'm1']) {
+      const events = await send(`r ${id}`, id)
+      expect(events.at(-1).type).toBe('RUN_FINISHED')
+      expect(JSON.stringify(events)).toContain('Hello.')
+    }
+    expect(model.requests).toHaveLength(1)
+  })
+
+  test('an AG-UI request sent again with the same key while its run waits for an approval is shown the question', async () => {
+    const model = scriptedModel(() => [call('1', 'send', { to: 'a', amount: 1 })])
+    const server = await serve({ model, tools: tools().all, builtIns: false })
+    const send = (runId: string, id: string) =>
+      agui(server.url, { runId, messages: [user(id, 'hi')] }, key)
+    const first = (await send('r1', 'm1')).at(-1)
+    const again = (await send('r2', 'm2')).at(-1)
+    expect(first.outcome.type).toBe('interrupt')
+    expect(again.outcome).toEqual(first.outcome)
+  })
 })
 
 test('a decision on the workflow wire that is sent again with the same key succeeds again', async () => {

@@ -23,8 +23,13 @@ const picture = {
   ],
 }
 
-async function longThread() {
-  const model = scriptedModel(() => [text('done')])
+/** A server with a thread of 301 messages. Later model calls wait until `answering` is open. */
+async function longThread(answering = Promise.resolve()) {
+  let calls = 0
+  const model = scriptedModel(async function* () {
+    if (++calls > 1) await answering
+    yield text('done')
+  })
   const server = await serve({ model: Object.assign(model, { accepts: ['image/*'] }) })
   const post = (path: string, content: string, accept = 'text/event-stream') =>
     fetch(server.url + path, {
@@ -98,12 +103,98 @@ const plain = ({ id, role, content }: { id: string; role: string; content: unkno
 })
 
 test('of two long requests with the same messages at the same time, one adds them', async () => {
-  const { run, server } = await longThread()
+  // The run lasts until both requests are answered: a request after its end would ask for another answer.
+  let answer = () => {}
+  const { run, server } = await longThread(
+    new Promise((resolve) => {
+      answer = resolve
+    }),
+  )
   const added = said.map((message) => ({ ...message, id: `next-${message.id}` }))
   const runs = await Promise.all([run('r2', added), run('r3', added)])
-  for (const one of runs) await one.text()
+  answer()
+  for (const response of runs) await response.text()
   const listed = await fetch(`${server.url}/copilotkit/threads/long/messages`)
   const { messages } = (await listed.json()) as { messages: { id: string; role: string }[] }
   const ids = messages.filter(({ role }) => role === 'user').map(({ id }) => id)
   expect(ids).toEqual([...said, picture, ...added].map(({ id }) => id))
 })
+
+/** The length of the longest text that `JSON.stringify` returns while an operation runs. */
+async function longestJson(operation: () => Promise<void>): Promise<number> {
+  const { stringify } = JSON
+  let longest = 0
+  JSON.stringify = ((...args: Parameters<typeof stringify>) => {
+    const text = stringify(...args)
+    longest = Math.max(longest, text?.length ?? 0)
+    return text
+  }) as typeof stringify
+  await operation().finally(() => {
+    JSON.stringify = stringify
+  })
+  return longest
+}
+
+/** The JSON of each part, whose length its header must tell. */
+function partsIn(bytes: Buffer) {
+  const parts: { items?: { __typename: string; state: string }[] }[] = []
+  for (let at = 0; ; ) {
+    const start = bytes.indexOf('\r\n\r\n', at)
+    if (start < 0) return parts
+    const header = bytes.subarray(at, start).toString()
+    const length = Number(/Content-Length: (\d+)/.exec(header)![1])
+    at = start + 4 + length
+    expect(bytes.subarray(at, at + 5).toString()).toBe('\r\n---')
+    const { incremental = [] } = JSON.parse(bytes.subarray(start + 4, at).toString())
+    parts.push(...incremental)
+  }
+}
+
+test.each([
+  ['multipart/mixed', '@stream'],
+  ['text/event-stream', '@stream'],
+  ['application/json', ''],
+])(
+  'a GraphQL client that accepts %s and sends only its new message gets the whole thread, which is serialized in steps',
+  async (accept, stream) => {
+    const { post } = await longThread()
+    const query = `mutation ($data: GenerateCopilotResponseInput!) {
+    generateCopilotResponse(data: $data) {
+      messages ${stream} { __typename ... on AgentStateMessageOutput { state same: state } }
+    }
+  }`
+    const message = { id: 'news', createdAt: '2026-01-01T00:00:00.000Z' }
+    const data = {
+      ...{ threadId: 'long', metadata: { requestType: 'Chat' }, frontend: { actions: [] } },
+      messages: [{ ...message, textMessage: { role: 'user', content: 'And now?' } }],
+    }
+    let bytes = Buffer.alloc(0)
+    const longest = await longestJson(async () => {
+      const response = await post(
+        '/copilotkit',
+        JSON.stringify({ query, variables: { data } }),
+        accept,
+      )
+      bytes = Buffer.from(await response.arrayBuffer())
+    })
+    const text = bytes.toString()
+    const items =
+      accept === 'application/json'
+        ? JSON.parse(text).data.generateCopilotResponse.messages
+        : accept === 'multipart/mixed'
+          ? partsIn(bytes).flatMap((part) => part.items ?? [])
+          : [...text.matchAll(/^data: (\{.*\})$/gm)]
+              .flatMap(([, json = '']) => JSON.parse(json).incremental ?? [])
+              .flatMap((part) => part.items ?? [])
+    const last = items.findLast(
+      ({ __typename }: { __typename: string }) => __typename === 'AgentStateMessageOutput',
+    )
+    expect(last.same).toBe(last.state)
+    const { messages } = JSON.parse(last.state)
+    expect(messages.slice(0, 300)).toEqual(said)
+    expect(messages.at(-2)).toEqual({ id: 'news', role: 'user', content: 'And now?' })
+    expect(last.state).toContain(image)
+    expect(last.state.length).toBeGreaterThan(1_300_000)
+    expect(longest).toBeLessThan(700_000)
+  },
+)

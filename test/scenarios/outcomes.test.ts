@@ -147,6 +147,19 @@ describe('a start whose write takes too long', () => {
     expect(runs.map(({ runId }) => runId)).toEqual([ids[0]])
   })
 
+  test('creates one chat when POST /chats with a key is sent again while the first write is under way', async () => {
+    const { server, late } = await slowServer()
+    const make = () => post(server, '/chats', { id: 'c' }, { 'idempotency-key': 'k' })
+    const first = await late('thread.created', make)
+    expect(first.response.status).toBe(504)
+    const again = make()
+    first.open()
+    await first.written
+    expect([(await again).status, (await make()).status]).toEqual([201, 201])
+    const kinds = (await server.journal('c')).map(({ kind }) => kind)
+    expect(kinds.filter((kind) => kind === 'thread.created')).toHaveLength(1)
+  })
+
   test('on a chat that exists is found by its run id', async () => {
     const { server, late } = await slowServer()
     await (await server.start('c', 'first')).rest()

@@ -1,4 +1,7 @@
-import { describe, expect, test } from 'vitest'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Agent } from '../../src/core/agent.ts'
 import { scriptedModel, text } from '../../src/models/scripted.ts'
 import { agui } from '../support/agui.ts'
 import { generate } from '../support/graphql.ts'
@@ -120,6 +123,75 @@ test('large bodies of one user wait or get 503 while another user is active, who
   expect((await send(ann)).status).toBe(400)
 })
 
+/** Starts a run with a body of `length` bytes, most of them spaces, in chunks of `size` bytes. Returns the response. */
+async function postInChunks(url: string, length: number, size: number): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  let response = ''
+  socket.on('data', (data) => {
+    response += data
+  })
+  socket.on('error', () => {}) // the server closes the connection while the client still sends
+  const ended = once(socket, 'close')
+  socket.write(
+    'POST /chats/c/interactions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n' +
+      'Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n',
+  )
+  const chunk = `${size.toString(16)}\r\n${' '.repeat(size)}\r\n`
+  for (let sent = 0; sent < length && response === ''; sent += 1_000 * size)
+    if (!socket.write(chunk.repeat(1_000))) await Promise.race([once(socket, 'drain'), ended])
+  const body = JSON.stringify({ user_message: 'Hello' })
+  socket.write(`${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`)
+  await ended
+  return response
+}
+
+test('a body of 100,000 chunks of one byte is refused', async () => {
+  const server = await serve({ model: scriptedModel([]) })
+  const response = await postInChunks(server.url, 100_000, 1)
+  expect(response).toContain('HTTP/1.1 400')
+  expect(response).toContain('body_too_complex')
+  expect((await server.request('GET', '/healthz')).status).toBe(200)
+})
+
+test('a body of 100,000 chunks of eight bytes is read', async () => {
+  const server = await serve({ model: scriptedModel([[text('Yes.')]]) })
+  expect(await postInChunks(server.url, 800_000, 8)).toContain('HTTP/1.1 200')
+})
+
+test('unfinished bodies of one user beyond 64 MiB get 503, and those of another user are read', async () => {
+  const [ann, eve] = ['key-of-ann-0123456789', 'key-of-eve-0123456789']
+  const server = await serve(
+    { model: scriptedModel(() => [text('Yes.')]) },
+    { env: { HANDRAIL_API_KEYS: `${ann}=t/ann,${eve}=t/eve` } },
+  )
+  const stop = new AbortController()
+  onTestFinished(() => stop.abort())
+  /** Sends 4,000,000 bytes of a body that does not end. */
+  const unfinished = () => {
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new Uint8Array(4_000_000).fill(32))
+      },
+    })
+    const headers = { 'content-type': 'application/json', 'x-api-key': eve }
+    const { signal } = stop
+    const init = { method: 'POST', body, headers, signal, duplex: 'half' }
+    return fetch(`${server.url}/chats/c/interactions`, init as RequestInit)
+  }
+  const responses = list(17, () => unfinished().catch(() => undefined))
+  const first = await Promise.race(responses)
+  expect(first?.status).toBe(503)
+  expect(await first?.json()).toMatchObject({ error: { code: 'overloaded' } })
+  const other = await fetch(`${server.url}/chats/c/interactions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-api-key': ann },
+    body: JSON.stringify({ user_message: 'x'.repeat(100_000) }),
+  })
+  expect(other.status).toBe(200)
+  await other.text()
+})
+
 test('a client may send up to 5,000 messages that the thread has', async () => {
   const model = scriptedModel(() => [text('Yes.')])
   const server = await serve({ model })
@@ -147,4 +219,42 @@ test('context that the system message contains is not sent to the model twice', 
   const told = JSON.stringify(model.requests[0]!.system)
   expect(told.match(/the cart/g)).toHaveLength(1)
   expect(told).toContain('more: a wish')
+})
+
+const variants = list(4_000, (i) =>
+  [...'defaultvalue'].map((letter, at) => ((i >> at) & 1 ? letter.toUpperCase() : letter)).join(''),
+)
+const hostile: [string, Record<string, unknown>][] = [
+  ['9,900 secrets', Object.fromEntries(list(9_900, (i) => [`token${i}`, `abcdef${i}`]))],
+  ['9,900 secrets in a list', { list: list(9_900, (i) => `Bearer abcdef${i}`) }],
+  [
+    '4,000 spellings of defaultValue',
+    Object.fromEntries([
+      ...list(5_800, (i) => [`field${i}`, 1]),
+      ...variants.map((name) => [name, 1]),
+    ]),
+  ],
+]
+
+// src/core/secrets.test.ts counts the work on such properties.
+describe('properties with thousands of secrets or value names reach the agent', () => {
+  test.each(hostile)('%s', async (_, properties) => {
+    const seen: unknown[] = []
+    const keeper: Agent = {
+      name: 'keeper',
+      // biome-ignore lint/correctness/useYield: it has nothing to say
+      async *run(ctx) {
+        seen.push(ctx.options.forwarded)
+      },
+    }
+    const server = await serve({ model: scriptedModel([]), agents: [keeper] })
+    const send = async (path: string, body: unknown) =>
+      (await server.request('POST', path, body)).text()
+    await send('/copilotkit/agent/keeper/run', aguiBody({ forwardedProps: properties }))
+    await send(
+      graphql,
+      gqlBody({ agentSession: { agentName: 'keeper' }, threadId: 'g' }, { properties }),
+    )
+    expect(seen).toEqual([expect.objectContaining(properties), expect.objectContaining(properties)])
+  })
 })

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { scriptedModel, text } from '../../src/models/scripted.ts'
 import { raw } from '../support/raw.ts'
@@ -43,6 +45,66 @@ const common = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'content-security-policy': expect.stringContaining("frame-ancestors 'none'"),
+}
+
+const lines = (...all: string[]) => `${all.join('\r\n')}\r\n\r\n`
+const host = 'Host: localhost'
+
+test.each([
+  ['400', 'a malformed Host', lines('GET /healthz HTTP/1.1', 'Host: a b')],
+  ['400', 'no Host', lines('GET /healthz HTTP/1.1', 'Accept: */*')],
+  ['400', 'an unknown method', lines('BREW /healthz HTTP/1.1', host)],
+  ['400', 'an address that is a star', lines('OPTIONS * HTTP/1.1', host)],
+  ['417', 'an unknown expectation', lines('GET /healthz HTTP/1.1', host, 'Expect: more')],
+  [
+    '431',
+    'headers of 20 KB',
+    lines('GET /healthz HTTP/1.1', host, `X-Long: ${'x'.repeat(20_000)}`),
+  ],
+])('the response %s to a request with %s has the safe headers', async (status, _, request) => {
+  const server = await serve({ builtIns: false })
+  const response = await exchange(server.url, request)
+  expect(response).toMatch(`HTTP/1.1 ${status} `)
+  const safe = ['x-content-type-options', 'x-frame-options', 'content-security-policy']
+  for (const name of [...safe, 'cache-control: no-store']) expect(response).toContain(name)
+})
+
+test('bytes that are not HTTP after a request add no response to its stream', async () => {
+  const server = await serve({ builtIns: false })
+  const stream = lines('GET /approvals/stream HTTP/1.1', host)
+  const response = await exchange(server.url, `${stream}garbage\r\n\r\n`)
+  expect(response.match(/HTTP\/1\.1/g) ?? []).toHaveLength(response === '' ? 0 : 1)
+  expect(response).not.toContain(' 400 ')
+})
+
+test('a stream whose client asks to close the connection says that it will be closed', async () => {
+  const server = await serve({ model: scriptedModel([[text('Yes.')]]) })
+  const body = JSON.stringify({ user_message: 'Hello' })
+  const post = lines(
+    'POST /chats/c/interactions HTTP/1.1',
+    ...[host, 'Content-Type: application/json', `Content-Length: ${body.length}`],
+    'Connection: close',
+  )
+  const response = await exchange(server.url, post + body)
+  expect(response.toLowerCase()).toContain('connection: close')
+  expect(response).toContain('interaction_complete')
+})
+
+/** Sends bytes and returns what the server sends until it closes the connection, or for a second. */
+async function exchange(url: string, bytes: string): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  let received = ''
+  socket.on('data', (data) => {
+    received += data
+  })
+  socket.on('error', () => {})
+  const closed = once(socket, 'close')
+  socket.write(bytes)
+  const late = setTimeout(() => socket.destroy(), 1_000)
+  await closed
+  clearTimeout(late)
+  return received
 }
 
 test('every response says that it must not be sniffed, framed or stored', async () => {

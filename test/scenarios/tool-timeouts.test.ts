@@ -1,15 +1,17 @@
-import { expect, test } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { agui } from '../support/agui.ts'
 import { gate } from '../support/gate.ts'
 import { serve } from '../support/serve.ts'
+import { temporaryDirectory } from '../support/server.ts'
 import { find, problem } from '../support/tools.ts'
 import { warpClock } from '../support/warp-clock.ts'
 
 /** A server whose tool `pay` exceeds its timeout of 10 s and returns when the test says so. */
-async function slowBank() {
+async function slowBank(options: Parameters<typeof serve>[1] = {}) {
   const clock = warpClock()
   const bank = gate()
   let runs = 0
@@ -28,14 +30,15 @@ async function slowBank() {
     request.messages.some(({ role }) => role === 'tool') ? [text('ok')] : [call('1', 'pay', {})],
   )
   const policy = [{ decision: 'allow' as const }]
-  const server = await serve({ model, tools: [pay], policy, builtIns: false }, { clock })
+  const settings = { model, tools: [pay], policy, builtIns: false }
+  const server = await serve(settings, { clock, ...options })
   const exceed = async () => {
     await bank.reached
     clock.advance(10_001)
     await new Promise((resolve) => setTimeout(resolve, 20))
     clock.advance(2_001)
   }
-  return { server, bank, exceed, runs: () => runs }
+  return { server, settings, clock, bank, exceed, runs: () => runs }
 }
 
 test('over the chats API, a call that exceeds its timeout is in doubt until its late result settles it', async () => {
@@ -81,4 +84,45 @@ test('over AG-UI, a call that exceeds its timeout is an interrupt, and its late 
   const { messages } = (await server.chat('c')).interactions[0].final_agent_state
   expect(messages.find(({ role }: { role: string }) => role === 'tool').content).toBe('Receipt 17')
   expect(runs()).toBe(1)
+})
+
+/** A server with a drain of 60 s that is closed while a call that exceeded its timeout still runs. */
+async function closingBank() {
+  const { path: data, remove } = await temporaryDirectory()
+  onTestFinished(remove) // after the servers are closed: the order of these is reversed
+  const place = await slowBank({ data, env: { HANDRAIL_DRAIN_MS: '60000' } })
+  const stream = await place.server.start('c', 'pay')
+  await place.exceed()
+  await stream.until('approval_required')
+  await place.server.recorded('c', 'run.waiting')
+  let closed = false
+  const closing = place.server.close().then(() => {
+    closed = true
+  })
+  await stream.rest()
+  await sleep(1_500)
+  const next = () => serve(place.settings, { data })
+  return { ...place, closing, isClosed: () => closed, next }
+}
+
+test('a server that stops waits for a call that exceeded its timeout, and records its late result', async () => {
+  const { bank, closing, isClosed, next, runs } = await closingBank()
+  expect(isClosed()).toBe(false)
+  bank.open()
+  await closing
+  const server = await next()
+  await server.recorded('c', 'run.completed')
+  const entries = await server.journal('c')
+  const answered = entries.find(({ kind }) => kind === 'ask.answered')
+  expect(answered?.actor.id).toBe('late_result')
+  const { messages } = (await server.chat('c')).interactions[0].final_agent_state
+  expect(messages.find(({ role }: { role: string }) => role === 'tool').content).toBe('Receipt 17')
+  expect(runs()).toBe(1)
+})
+
+test('a server that stops does not wait longer than HANDRAIL_DRAIN_MS for a call that exceeded its timeout', async () => {
+  const { clock, closing, isClosed } = await closingBank()
+  expect(isClosed()).toBe(false)
+  clock.advance(60_001)
+  await closing
 })

@@ -2,7 +2,12 @@ const query = `mutation generate($data: GenerateCopilotResponseInput!) {
   generateCopilotResponse(data: $data) {
     threadId
     status { ... on BaseResponseStatus { code } ... on FailedResponseStatus { reason details } }
-    messages { ... on TextMessageOutput { content } ... on ResultMessageOutput { result } }
+    messages {
+      ... on TextMessageOutput { content }
+      ... on ActionExecutionMessageOutput { name arguments }
+      ... on ResultMessageOutput { result }
+      ... on AgentStateMessageOutput { state }
+    }
     metaEvents { ... on LangGraphInterruptEvent { name value } }
   }
 }`

@@ -12,6 +12,10 @@ export interface OneOfMany {
   /** What it has written, in all its lives. */
   output(): string
   kill(signal?: NodeJS.Signals): Promise<void>
+  /** SIGSTOP: the process keeps its connections and does nothing until `resume`. */
+  suspend(): void
+  /** SIGCONT. */
+  resume(): void
   /** SIGTERM, and wait. */
   stop(): Promise<void>
   /** A new life, after it was killed or stopped. */
@@ -92,6 +96,8 @@ async function oneOfMany(name: string, env: Record<string, string>): Promise<One
     url,
     output: () => past + life.output(),
     kill: (signal = 'SIGKILL') => end(signal),
+    suspend: () => void life.child.kill('SIGSTOP'),
+    resume: () => void life.child.kill('SIGCONT'),
     stop: () => end('SIGTERM'),
     async restart() {
       past += life.output()

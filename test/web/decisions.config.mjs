@@ -1,5 +1,6 @@
 // Tools that ask in every way there is, for the stories about decisions.
 import { appendFileSync, existsSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { defineTool, OutcomeUnknown } from '../../dist/index.js'
 
@@ -61,16 +62,25 @@ const fragile = defineTool({
   },
 })
 
-const lift = defineTool({
-  name: 'lift',
-  timeout: 10_000,
-  description: 'Goes on for ever, and nobody can tell what came of it.',
-  schema: z.strictObject({}),
-  access: 'write',
-  describe: () => 'Lift the stone',
-  run: (_input, { signal }) =>
-    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
-})
+/** Runs until it is stopped. Nobody can tell whether it was done: `check()` finds nothing, once the test opens its gate. */
+const endless = (name, title) =>
+  defineTool({
+    name,
+    timeout: 10_000,
+    description: 'Goes on for ever, and nobody can tell what came of it.',
+    schema: z.strictObject({ until: z.string() }),
+    access: 'write',
+    describe: () => title,
+    async check({ until }, _effectId, signal) {
+      while (!existsSync(`${BROWSER_STAGE}/${until}`)) await sleep(20, undefined, { signal })
+      return undefined
+    },
+    run: (_input, { signal }) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  })
+
+const lift = endless('lift', 'Lift the stone')
+const haul = endless('haul', 'Haul the stone')
 
 const vault = defineTool({
   name: 'vault',
@@ -101,11 +111,12 @@ const asker = defineTool({
   },
 })
 
-export const tools = [pay, wipe, hurry, vault, fragile, lift, asker]
+export const tools = [pay, wipe, hurry, vault, fragile, lift, haul, asker]
 
 export const policy = [
   { name: 'in a hurry', tool: 'hurry', decision: 'ask', timeout: 4_000, atTimeout: 'reject' },
   { name: 'by two', tool: 'vault', decision: 'ask', audience: ['approver'] },
+  { name: 'without approval', tool: 'haul', decision: 'allow' },
 ]
 
 /** The calls that a word of the user makes the model ask for. */
@@ -121,7 +132,8 @@ export function callsFor(word, rest) {
     case 'hurry':
       return [['hurry', {}]]
     case 'lift':
-      return [['lift', {}]]
+    case 'haul':
+      return [[word, { until: first }]]
     case 'vault':
       return [['vault', { door: first }]]
     case 'carry':

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { theatre, visible } from './theatre.ts'
+import { type Tab, theatre, visible } from './theatre.ts'
 
 const scene = theatre()
 const begun = 'assistant: Once upon a time'
@@ -54,19 +54,108 @@ test('a server killed before it told how the chat stands is said to be lost as w
   await tab.idle()
 })
 
+/** The state of the only call of a thread, as the server has it. */
+async function callState(thread: string): Promise<string | undefined> {
+  const outline = await fetch(`${scene.stage.url}/copilotkit/threads/${thread}/outline`)
+  const { calls } = (await outline.json()) as Outline
+  return Object.values(calls)[0]?.state
+}
+
+interface Outline {
+  calls: Record<string, { state: string }>
+}
+
+/**
+ * Until the page has joined a stream, it reads outlines that are older than the stream: `edit` makes them so, and they
+ * are answered when the only call of the thread has reached `state`.
+ */
+async function delayOutlines(
+  { page }: Tab,
+  thread: string,
+  state: string,
+  edit: (outline: Outline) => void,
+) {
+  let joined = false
+  page.on('response', (response) => {
+    joined ||= response.ok() && response.url().endsWith('/connect')
+  })
+  await page.route('**/outline', async (route) => {
+    if (joined) return await route.continue()
+    const response = await route.fetch()
+    if (!response.ok()) return await route.fulfill({ response })
+    const outline = (await response.json()) as Outline
+    await expect.poll(() => callState(thread)).toBe(state)
+    edit(outline)
+    await route.fulfill({ response, json: outline })
+  })
+}
+
+const cutOff = /The outcome of (lift|haul) is not known: it ran for too long, or the server stopped/
+
 test('a server killed while a tool ran: it is said what is waited for, and then asked', async () => {
-  const { open } = scene.visit()
+  const { thread, open } = scene.visit()
   const tab = await open()
-  await tab.say('lift')
+  await tab.say(`lift ${thread}`)
   await tab.button('Lift the stone').click()
   await visible(tab.page.locator('.tool-call').getByText('running'))
   tab.expectTrouble()
   await scene.stage.kill()
   await scene.stage.start()
-  await visible(tab.page.getByText(/The server was cut off while lift ran\. Once it cannot/))
+  await visible(tab.page.getByText(cutOff))
   await tab.screenshot('cut-off')
+  scene.stage.open(thread)
   await tab.button('Skip it').click()
   await tab.idle()
+})
+
+test('a call that the page saw start is shown in doubt when the page returns after the recovery', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`haul ${thread}`)
+  await visible(tab.page.locator('.tool-call').getByText('running'))
+  tab.expectTrouble()
+  await tab.page.route('**/outline', (route) => route.abort())
+  await scene.stage.kill()
+  await scene.stage.start()
+  await expect.poll(() => callState(thread)).toBe('unknown')
+  await tab.page.unroute('**/outline')
+  await visible(tab.page.getByText(cutOff))
+  scene.stage.open(thread)
+  await tab.button('Skip it').click()
+  await tab.idle()
+})
+
+test('a call that comes in doubt after the page has read the outline is shown in doubt', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`lift ${thread}`)
+  await tab.button('Lift the stone').click()
+  await visible(tab.page.locator('.tool-call').getByText('running'))
+  tab.expectTrouble()
+  await scene.stage.kill()
+  await delayOutlines(tab, thread, 'unknown', ({ calls }) => {
+    for (const call of Object.values(calls)) call.state = 'running'
+  })
+  await scene.stage.start()
+  await visible(tab.page.getByText(cutOff))
+  scene.stage.open(thread)
+  await tab.button('Skip it').click()
+  await tab.idle()
+})
+
+test('a call that starts after the page has read the outline is shown as running', async () => {
+  const { thread, open } = scene.visit()
+  const tab = await open()
+  await tab.say(`lift ${thread}`)
+  await visible(tab.button('Lift the stone'))
+  await tab.live()
+  await delayOutlines(tab, thread, 'running', (outline) => {
+    outline.calls = {}
+  })
+  await tab.button('Lift the stone').click()
+  await visible(tab.page.locator('.tool-call').getByText('running'))
+  await tab.button('Stop').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
 })
 
 test('a message that a dead server could not take comes back to be sent again', async () => {

@@ -1,7 +1,9 @@
+import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { egress, isPrivate, isPrivateName } from './egress.ts'
+import { egress, isPrivate, isPrivateName, refusalOf } from './egress.ts'
 
 const patience = { connect: 1_000, silence: 1_000 }
 
@@ -34,6 +36,28 @@ describe('the way out', () => {
     const fetch = egress(base, patience)
     await expect(fetch(other)).rejects.toMatchObject({ code: 'remote_refused' })
     await expect(fetch(base)).rejects.toMatchObject({ code: 'remote_refused' })
+  })
+
+  test('a process that was blocked for longer than the silence limit reads what the remote has sent meanwhile', async () => {
+    const script = `
+      const { parentPort } = require('node:worker_threads')
+      const server = require('node:http').createServer((_, response) => {
+        response.write('first ')
+        setTimeout(() => response.end('second'), 300)
+      })
+      server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))
+    `
+    const worker = new Worker(script, { eval: true })
+    onTestFinished(async () => void (await worker.terminate()))
+    const [port] = await once(worker, 'message')
+    const base = new URL(`http://127.0.0.1:${port}/`)
+    const response = await egress(base, { connect: 1_000, silence: 600 })(base)
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    expect(await reader.read()).toMatchObject({ value: 'first ' })
+    const next = reader.read()
+    await new Promise((resolve) => setImmediate(resolve)) // timers fire next, before sockets are read
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_200)
+    expect(await next).toMatchObject({ value: 'second' })
   })
 
   test('does not reach a private address behind a public name', async () => {
@@ -81,6 +105,44 @@ describe('the way out', () => {
     const ours = ['localhost', 'agents', 'a.local', 'x.svc.cluster.local', '[::1]', '10.0.0.1']
     expect(ours.filter((name) => !isPrivateName(name))).toEqual([])
     expect(['example.com', '8.8.8.8', 'local.example'].filter(isPrivateName)).toEqual([])
+  })
+
+  test.each([
+    ['301 within the origin', 301, '/new', 'remote_protocol'],
+    ['302 within the origin', 302, '/new', 'remote_protocol'],
+    ['303 within the origin', 303, '/new', 'remote_protocol'],
+    ['307 to another origin', 307, 'http://127.0.0.1:1/', 'remote_refused'],
+    ['308 to another origin', 308, 'http://127.0.0.1:1/', 'remote_refused'],
+    ['303 to another origin', 303, 'http://127.0.0.1:1/', 'remote_refused'],
+    ['307 without end', 307, '/', 'remote_protocol'],
+    ['307 to what is no address', 307, 'http://[', 'remote_protocol'],
+    ['302 without a location', 302, undefined, 'remote_protocol'],
+    ['300', 300, undefined, 'remote_protocol'],
+  ])(
+    'a POST that was delivered and is answered with status %s has an unknown outcome (I4)',
+    async (_, status, location, code) => {
+      let delivered = 0
+      const base = await listening((_, response) => {
+        delivered++
+        response.writeHead(status, location === undefined ? {} : { location }).end()
+      })
+      const error = await egress(base, patience)(base, { method: 'POST' }).catch((one) => one)
+      expect(delivered).toBeGreaterThan(0)
+      expect(error).toMatchObject({ code: 'remote_outcome_unknown', retryable: false })
+      expect(error.message).toContain(String(status))
+      expect(refusalOf(error)).toMatchObject({ code })
+    },
+  )
+
+  test('a POST to another origin than the configured one is refused before it is sent', async () => {
+    const base = await listening((_, response) => response.end())
+    const sent = egress(base, patience)('http://127.0.0.1:1/', { method: 'POST' })
+    await expect(sent).rejects.toMatchObject({ code: 'remote_refused' })
+  })
+
+  test('a GET that is redirected without end is a protocol error', async () => {
+    const base = await listening((_, response) => response.writeHead(302, { location: '/' }).end())
+    await expect(egress(base, patience)(base)).rejects.toMatchObject({ code: 'remote_protocol' })
   })
 
   test('says when a body is cut, and when it stops', async () => {

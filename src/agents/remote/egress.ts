@@ -3,7 +3,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as plain } from 'node
 import { request as encrypted, Agent as HttpsAgent } from 'node:https'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
-import { RuntimeError } from '../../core/errors.ts'
+import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
 
 /** Milliseconds to connect, and without a byte once it is. */
 export interface Patience {
@@ -18,7 +18,8 @@ const redirectLimit = 3
 
 /**
  * A way out to the configured address: no other origin, also not by redirects, and no private address
- * behind a public name. Rejects with `remote_*` errors; a body that is cut errors with one.
+ * behind a public name. Rejects with `remote_*` errors; a body that is cut errors with one. A request other
+ * than a read whose redirect is not followed rejects with `remote_outcome_unknown`: see `refusalOf`.
  */
 export function egress(
   base: URL,
@@ -45,26 +46,27 @@ export function egress(
       const stop = (code: 'remote_unavailable' | 'remote_cut' | 'remote_timeout', told: string) =>
         sent.destroy(new RuntimeError(code, told))
       const unreached = sentBefore ? 'remote_cut' : 'remote_unavailable'
-      let late = setTimeout(
+      const late = setTimeout(
         () => stop(unreached, 'The remote agent could not be reached in time.'),
         connect,
       )
+      let clearLate = () => clearTimeout(late)
       let sending = sentBefore
       const connected = () => {
         sending = true
-        clearTimeout(late)
-        late = setTimeout(() => stop('remote_timeout', silent(silence)), silence)
+        clearLate()
+        clearLate = whenSilent(silence, () => stop('remote_timeout', silent(silence)))
       }
       sent.on('socket', (socket) => {
         const ready = url.protocol === 'https:' ? 'secureConnect' : 'connect'
         if (socket.connecting) socket.once(ready, connected)
         else connected()
       })
-      sent.on('response', () => clearTimeout(late))
+      sent.on('response', () => clearLate())
       sent.on('response', resolve)
       sent.on('error', (error: NodeJS.ErrnoException) => reject(named(error, sending)))
       sent.on('close', () => {
-        clearTimeout(late)
+        clearLate()
         signal?.removeEventListener('abort', leave)
         reject(signal?.aborted ? signal.reason : named(new Error('closed'), sending))
       })
@@ -73,21 +75,56 @@ export function egress(
 
   return async (to, init = {}) => {
     let url = new URL(to)
+    if (url.origin !== base.origin) throw new RuntimeError('remote_refused', notConfigured)
+    const { method = 'GET' } = init
+    const isRead = method === 'GET' || method === 'HEAD'
+    /** The remote has got the request, and may have done the work before it redirected. */
+    const notFollowed = (refusal: RuntimeError) =>
+      isRead
+        ? refusal
+        : new RuntimeError('remote_outcome_unknown', `${refusal.message} ${mayBeDone}`, {
+            cause: refusal,
+          })
     for (let redirects = 0; ; redirects++) {
-      if (url.origin !== base.origin)
-        throw new RuntimeError('remote_refused', `The remote agent may not send us elsewhere.`)
-      const message = await once(url, init, redirects > 0)
-      const { statusCode = 0, headers } = message
-      if (![301, 302, 303, 307, 308].includes(statusCode) || !headers.location)
-        return responseOf(message, silence)
+      const message = await once(url, init, redirects > 0).catch((error: unknown) => {
+        throw redirects > 0 && isRuntimeError(error, 'remote_refused') ? notFollowed(error) : error
+      })
+      const { statusCode: status = 0, headers } = message
+      const { location } = headers
+      const isRedirect = redirectStatuses.includes(status) && location !== undefined
+      // Any other 3xx is no answer to a request other than a read.
+      const isAnswer = isRead ? !isRedirect : status < 300 || status > 399
+      if (isAnswer) return responseOf(message, silence)
       message.destroy()
+      const next = isRedirect && URL.canParse(location, url) ? new URL(location, url) : undefined
+      const told = `The remote agent answered with a redirect (status ${status})`
+      if (next && next.origin !== base.origin)
+        throw notFollowed(new RuntimeError('remote_refused', `${told} to another origin.`))
       // Another method or no body would be another request.
-      const same = statusCode >= 307 || (init.method ?? 'GET') === 'GET'
-      if (!same || redirects >= redirectLimit)
-        throw new RuntimeError('remote_protocol', 'The remote agent sent us round in circles.')
-      url = new URL(headers.location, url)
+      if (!next || redirects >= redirectLimit || (!isRead && status < 307))
+        throw notFollowed(new RuntimeError('remote_protocol', `${told} that cannot be followed.`))
+      url = next
     }
   }
+}
+
+/** A timer that fires this many milliseconds late belongs to a process that was suspended or blocked. */
+const suspended = 100
+/** Milliseconds in which such a process reads what the remote has sent meanwhile. */
+const readLimit = 2_000
+
+/**
+ * Calls `stop` after `ms` without a byte. If the process was suspended meanwhile, what the remote sent is in the
+ * socket still, and timers fire before it is read: then `stop` is called a while later. Returns what cancels it.
+ */
+function whenSilent(ms: number, stop: () => void): () => void {
+  const startedAt = performance.now()
+  const fire = () => {
+    if (performance.now() - startedAt > ms + suspended) timer = setTimeout(stop, readLimit)
+    else stop()
+  }
+  let timer = setTimeout(fire, ms)
+  return () => clearTimeout(timer)
 }
 
 const silent = (ms: number) => `The remote agent said nothing for ${ms / 1_000} s.`
@@ -112,7 +149,7 @@ function bodyOf(message: IncomingMessage, silence: number): ReadableStream<Uint8
     {
       async pull(out) {
         const stop = () => message.destroy(new RuntimeError('remote_timeout', silent(silence)))
-        const late = setTimeout(stop, silence)
+        const clearLate = whenSilent(silence, stop)
         try {
           const { done, value } = await chunks.next()
           if (done) out.close()
@@ -120,7 +157,7 @@ function bodyOf(message: IncomingMessage, silence: number): ReadableStream<Uint8
         } catch (error) {
           out.error(named(error as NodeJS.ErrnoException, true))
         } finally {
-          clearTimeout(late)
+          clearLate()
         }
       },
       cancel() {
@@ -142,6 +179,21 @@ function named(error: NodeJS.ErrnoException, sent: boolean): Error {
 
 function headersOf(given: RequestInit['headers']): Record<string, string> {
   return Object.fromEntries(new Headers(given))
+}
+
+const redirectStatuses = [301, 302, 303, 307, 308]
+
+const notConfigured = 'The request would leave the configured origin of the remote agent.'
+
+const mayBeDone = 'It may have done the work. Check its URL in the configuration.'
+
+/**
+ * The refusal behind `remote_outcome_unknown` after a redirect that was not followed: what the answer means for a
+ * request that starts no work. Sending the request again would lead to the same redirect.
+ */
+export function refusalOf(error: unknown): RuntimeError | undefined {
+  if (!isRuntimeError(error, 'remote_outcome_unknown')) return undefined
+  return isRuntimeError(error.cause) ? error.cause : undefined
 }
 
 const notPublic =

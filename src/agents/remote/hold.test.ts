@@ -1,16 +1,18 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type LangGraphRemote, langGraphRemote } from '../../../test/support/langgraph-remote.ts'
 import { localBus } from '../../bus/local/bus.ts'
 import type { Agent } from '../../core/agent.ts'
 import { userText } from '../../core/messages.ts'
-import { createRuntime } from '../../core/runtime.ts'
+import { createRuntime, type RuntimeOptions } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { scriptedModel, text } from '../../models/scripted.ts'
 import { localQueue } from '../../queue/local/queue.ts'
 import { memoryStore } from '../../stores/memory/store.ts'
+import { workflow } from '../workflow/agent.ts'
 import { aguiAgent } from './agui/agent.ts'
 import { copilotKitEndpoint } from './copilotkit/endpoint.ts'
 import { langGraphPlatform } from './langgraph-platform/agents.ts'
@@ -105,6 +107,87 @@ test('a LangGraph run is not started by a server that lost the thread while it m
     return langGraphPlatform({ deploymentUrl: url, agents: ['far'], private: true })[0]!
   })
   expect(paths).toEqual(['/threads'])
+})
+
+/** Starts a run on a server that freezes, and has a second one take it over. Returns its final state. */
+async function takenOver(far: LangGraphRemote, agents: RuntimeOptions['agents'], agent: string) {
+  const store = memoryStore({ clock: systemClock })
+  const make = (on: Store) =>
+    createRuntime({
+      ...{ store: on, bus: localBus(), queue: localQueue(systemClock), log: silent, agents },
+      ...{ leaseTtl: 300, sweepEvery: 20 },
+    })
+  const first = make({ ...store, renew: () => new Promise(() => {}) })
+  const firstServed = first.serve()
+  const { runId } = await first.start(caller, 'c', { messages: [userText('m', 'go')], agent })
+  await vi.waitFor(() => expect(far.runs).toHaveLength(1), { timeout: 10_000 })
+  const second = make(store)
+  const { state } = await second.open(caller, 'c')
+  const secondServed = second.serve()
+  const ended = async () => {
+    await second.open(caller, 'c')
+    expect(state.runs.get(runId)?.status).toMatch(/failed|completed|waiting/)
+  }
+  await vi.waitFor(ended, { timeout: 40_000, interval: 20 })
+  await Promise.all([first.stop(0), second.stop(0), firstServed, secondServed])
+  return { status: state.runs.get(runId)?.status, effects: [...state.effects.values()] }
+}
+
+describe('a LangGraph run that is found after a crash', () => {
+  const model = scriptedModel(() => [])
+  const flow = workflow({
+    name: 'flow',
+    steps: [{ agent: 'graph', outputKey: 'a', retry: { attempts: 3, first: 1 } }],
+  })
+  const agentsOf = ({ url: deploymentUrl }: LangGraphRemote) => [
+    { agent: langGraphPlatform({ deploymentUrl, agents: ['graph'], private: true })[0]!, model },
+    { agent: flow, model },
+  ]
+  const refuse = (response: ServerResponse, status: number | 'reset') =>
+    status === 'reset' ? response.destroy() : response.writeHead(status).end('later')
+
+  test.each([
+    ['graph', 429],
+    ['flow', 429],
+    ['graph', 'reset'],
+    ['graph', 500],
+  ] as const)(
+    'is rejoined by %s although one lookup fails with %s, and is not started again (I4)',
+    async (agent, status) => {
+      const far = await langGraphRemote({
+        isSilent: true,
+        intercept(kind, response, { requests }) {
+          if (kind !== 'list' || requests('list').length !== 2) return false
+          refuse(response, status)
+          return true
+        },
+      })
+      const { effects } = await takenOver(far, agentsOf(far), agent)
+      expect(far.requests('start')).toHaveLength(1)
+      expect(effects.map((one) => [one.intent.attempt, one.state])).toEqual([[1, 'done']])
+    },
+    60_000,
+  )
+
+  test.each(['graph', 'flow'])(
+    'is not started again by %s if all later lookups fail (I4)',
+    async (agent) => {
+      const far = await langGraphRemote({
+        isSilent: true,
+        intercept(kind, response, { requests }) {
+          if (kind !== 'list' || requests('list').length < 2) return false
+          refuse(response, 429)
+          return true
+        },
+      })
+      const { status, effects } = await takenOver(far, agentsOf(far), agent)
+      expect(far.requests('start')).toHaveLength(1)
+      expect(status).toBe('failed')
+      expect(effects).toHaveLength(1)
+      expect(effects[0]).toMatchObject({ error: { code: 'remote_cut', retryable: false } })
+    },
+    60_000,
+  )
 })
 
 test('a LangGraph run that is found after a crash and has vanished when it is rejoined is not started again', async () => {

@@ -1,6 +1,6 @@
 import type { AgentContext } from '../../core/agent.ts'
-import { RuntimeError } from '../../core/errors.ts'
-import { type Egress, egress, type Patience } from './egress.ts'
+import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
+import { type Egress, egress, type Patience, refusalOf } from './egress.ts'
 
 /** How a remote is reached, whatever it speaks. */
 export interface ReachOptions {
@@ -68,8 +68,8 @@ export const pause = (attempt: number): number => Math.min(500 * 2 ** (attempt -
  * once.
  */
 export const mayRepeat = (error: unknown, idempotent: boolean): error is RuntimeError =>
-  error instanceof RuntimeError &&
-  (error.code === 'remote_unavailable' || (idempotent && error.code === 'remote_outcome_unknown'))
+  isRuntimeError(error, 'remote_unavailable') ||
+  (idempotent && isRuntimeError(error, 'remote_outcome_unknown') && !refusalOf(error))
 
 /** Statuses of a server that did not start the work: too early, too many requests. */
 const notStarted = new Set([425, 429])

@@ -5,7 +5,7 @@ import { RuntimeError } from '../../core/errors.ts'
 import { validHistory } from '../../core/history.ts'
 import { callsOf, type Message } from '../../core/messages.ts'
 import type { ToolSpec } from '../../core/model.ts'
-import type { Begun, Looked, RemoteUse } from '../../core/remote-legs.ts'
+import type { Begun, Looked, RemoteUse } from '../../core/remote.ts'
 import { isFrom } from './scribe.ts'
 
 /** What is the same for every agent that runs elsewhere. */

@@ -1,9 +1,11 @@
 import { shownRuns } from '../../core/branch.ts'
 import type { RunOptions } from '../../core/entries.ts'
+import type { RequestKey } from '../../core/keys.ts'
 import { type Message, textOf } from '../../core/messages.ts'
 import type { ClientList, Reconciled } from '../../core/reconcile.ts'
 import type { ThreadState } from '../../core/state.ts'
 import { sameJson } from '../../lib/json-patch.ts'
+import { keyOf, type ListedMessage, lastUserContents } from '../approve.ts'
 import { isStandIn } from '../asks.ts'
 import { forwardedHeaders } from '../http.ts'
 import { maxMessages, tooManyToRead } from '../limits.ts'
@@ -64,6 +66,20 @@ export function clientList(input: RunInput, state: ThreadState): ClientList {
   const edit = branchFrom === undefined ? {} : { branchFrom }
   const regenerates = (input.resume ?? []).length === 0 // an answer again is no question again
   return { messages, request: input.runId, regenerates, ...edit }
+}
+
+/**
+ * The request's Idempotency-Key. It stands for what the user says to the agent, and for the message that an edit
+ * replaces; an answer is identified by its question.
+ */
+export function keyFor(request: Request, agent: string, input: RunInput): { key?: RequestKey } {
+  if (!request.headers.has('idempotency-key')) return {} // reads no messages
+  const said = rawMessages(input).flatMap(({ role, content }): ListedMessage[] => {
+    if (role === 'system' || role === 'developer') return []
+    return role === 'user' ? [{ user: content }] : ['other']
+  })
+  const { branchFrom } = readHandrail(input.forwardedProps)
+  return keyOf(request, ['run', agent, branchFrom, lastUserContents(said)])
 }
 
 /** What this client wants done with a message while the thread works; otherwise the setting holds. */

@@ -1,12 +1,14 @@
 import type { Known } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
+import { type RequestKey, usedKey } from '../../core/keys.ts'
 import { type Message, textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import { isSettled, type Meant } from '../../core/refusals.ts'
 import type { Caller, Runtime } from '../../core/runtime.ts'
 import { type AskRecord, emptyState, ended, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
+import { pauseBefore } from '../../lib/pause.ts'
 import { openAsks, waitsInside } from '../asks.ts'
 import { refuseContradiction } from '../decisions.ts'
 import { json } from '../http.ts'
@@ -19,6 +21,7 @@ import {
   clientList,
   isSuggestion,
   isUpToDate,
+  keyFor,
   listenerOf,
   optionsFrom,
   stateFrom,
@@ -37,6 +40,7 @@ interface Asked {
   to: Listener
   reply: Reply
   request: Request
+  key?: RequestKey
 }
 
 /** What AG-UI clients do with a thread: say, answer, join, stop. */
@@ -58,8 +62,9 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     if (isSuggestion(input)) return suggest(one)
     const resumed = await resumedBy(request, runtime, caller, input.threadId)
     if (resumed) return await resume(one, resumed)
+    const keyed = { ...one, ...keyFor(request, one.agent, input) }
     try {
-      return await take(one)
+      return await take(keyed)
     } catch (error) {
       const meant = meantBy(input)
       if (meant.ask !== undefined) runtime.answers.refused(caller, meant, error)
@@ -74,6 +79,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const { caller, agent, input, to } = one
     const thread = await runtime.find(caller, input.threadId)
     const state = thread?.state ?? emptyState('')
+    usedKey(state, one.key) // before an answer counts: a refused request changes nothing
     const news = reconcile(state, clientList(input, state))
     refuseManyNew([...news.imported, ...news.said], 'body.messages')
     if (news.forged.length > 0) throw forged(news.forged[0]!)
@@ -121,22 +127,26 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
   }
 
   async function say(one: Asked, news: Reconciled, busy?: 'queue'): Promise<Response> {
-    const { caller, agent, input, to } = one
+    const { caller, agent, input, to, key } = one
     const thread = await runtime.find(caller, input.threadId)
     const state = thread?.state ?? emptyState('')
+    // A request that is sent again starts nothing, so no open question refuses it.
+    const wish = busy ?? busyWish(input) ?? (usedKey(state, key) && 'reject')
     const { replaces = news.again } = news
     const { thread: written, ...begun } = await runtime.start(caller, input.threadId, {
       messages: news.again === undefined ? news.said : saidLast(state, news.again, runtime),
       imported: news.imported,
       results: resultsOf(news),
       agent,
-      whenBusy: busy ?? busyWish(input) ?? howBusy(state, to, whenBusy),
+      whenBusy: wish ?? howBusy(state, to, whenBusy),
       options: optionsFrom(input, news, one.request),
       request: input.runId,
       ...(replaces !== undefined && { replaces }),
       ...(news.instead !== undefined && { instead: news.instead }),
       ...stateFrom(input, state, agent),
+      ...(key && { key }),
     })
+    await pauseBefore(written.state.messages.size) // the snapshot of a long thread takes milliseconds
     // In line behind what waits for an answer: that is what there is to tell.
     const ahead = written.state.runs.get(written.state.active ?? '')
     if (!begun.fresh || (ahead?.status === 'waiting' && ahead.runId !== begun.runId))

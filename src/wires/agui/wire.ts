@@ -44,6 +44,7 @@ export function aguiWire(options: AguiOptions): Route[] {
       params: agentParams,
       query: anything,
       body: runInput,
+      headers: { 'Idempotency-Key': 'The same key again starts no second run' },
       responses,
       handle: async ({ params, body, caller, request }) =>
         await runs.run(caller, params.agentId, body, request),

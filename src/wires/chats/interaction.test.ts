@@ -24,15 +24,15 @@ function chatOf(count: number) {
   return fold('t', entries)
 }
 
-test('a chat of ordinary length has every final state', () => {
-  const { interactions } = chatJson(chatOf(50), { all: false })
+test('a chat of ordinary length has every final state', async () => {
+  const { interactions } = await chatJson(chatOf(50), { all: false })
   expect(interactions.map((one) => one.final_agent_state?.messages.length)).toEqual(
     Array.from({ length: 50 }, (_, n) => n + 1),
   )
 })
 
-test('a very long chat leaves out old final states, and says so, rather than grow without bound', () => {
-  const { interactions } = chatJson(chatOf(2_000), { all: false })
+test('a very long chat leaves out old final states, and says so, rather than grow without bound', async () => {
+  const { interactions } = await chatJson(chatOf(2_000), { all: false })
   expect(interactions).toHaveLength(2_000)
   const kept = interactions.filter((one) => one.final_agent_state !== null)
   expect(kept.length).toBeGreaterThan(5)
@@ -42,4 +42,19 @@ test('a very long chat leaves out old final states, and says so, rather than gro
     final_agent_state: null,
     final_agent_state_omitted: true,
   })
+})
+
+test('the server handles other work between the interactions of a long chat', async () => {
+  const state = chatOf(2_000)
+  let turns = 0
+  let building = true
+  const turn = () => {
+    turns++
+    if (building) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const { interactions } = await chatJson(state, { all: false })
+  building = false
+  expect(interactions).toHaveLength(2_000)
+  expect(turns).toBeGreaterThan(0)
 })

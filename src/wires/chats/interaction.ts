@@ -7,6 +7,7 @@ import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { AskRecord, Run, ThreadState } from '../../core/state.ts'
 import { ended } from '../../core/state.ts'
 import { totalOf, type UsageLine } from '../../core/usage.ts'
+import { pauses } from '../../lib/pause.ts'
 import { innerPartsOf, lastSaid, partsOf } from '../agents-told.ts'
 import { cardJson } from '../card.ts'
 
@@ -208,7 +209,8 @@ function withoutState(state: ThreadState, runs: readonly Run[]): Set<Run> {
   return left
 }
 
-export function chatJson(
+/** A chat with its interactions. Lets other requests run between interactions: each is as it is when it is built. */
+export async function chatJson(
   state: ThreadState,
   page: { limit?: number; before?: string; all: boolean },
 ) {
@@ -222,12 +224,16 @@ export function chatJson(
   const more = page.limit !== undefined && runs.length > page.limit
   if (page.limit !== undefined) runs = runs.slice(-page.limit)
   const stateless = withoutState(state, runs)
+  const interactions: ReturnType<typeof interactionJson>[] = []
+  const pause = pauses()
+  for (const run of runs) {
+    await pause()
+    interactions.push(interactionJson(state, run, current.has(run.runId), stateless.has(run)))
+  }
   return {
     id: state.clientId,
     title: state.title,
-    interactions: runs.map((run) =>
-      interactionJson(state, run, current.has(run.runId), stateless.has(run)),
-    ),
+    interactions,
     ...(more && { before: runs[0]?.runId }),
     ...usageJson([...state.runs.values()].flatMap(({ usage }) => usage)),
     created_at: isoTime(state.createdAt),

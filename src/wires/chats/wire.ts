@@ -244,7 +244,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
         const { state } = await runtime.open(caller, params.chat_id)
         const { limit, before, include } = query
         const page = { ...(limit && { limit }), ...(before !== undefined && { before }) }
-        return json(chatJson(state, { ...page, all: include === 'superseded' }))
+        return json(await chatJson(state, { ...page, all: include === 'superseded' }))
       },
     }),
     route({
@@ -302,15 +302,17 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
       summary: 'Create an empty chat',
       body: shapes.createBody,
       bodyOptional: true,
-      headers: { 'Idempotency-Key': 'Without an id, the same key again gets the same chat' },
+      headers: { 'Idempotency-Key': 'The same key again gets the same chat' },
       responses: shapes.createResponses,
       async handle({ body, caller, request }) {
         const { key } = keyOf(request, ['create', body])
         const byKey = body.id === undefined ? idByKey('chat', caller, key) : undefined
         const { id = byKey ?? runtime.newId('chat'), ...rest } = body
-        const { thread, fresh } = await runtime.create(caller, id, rest)
-        if (!fresh && !byKey) throw new RuntimeError('thread_exists')
-        return json(chatJson(thread.state, { all: false }), 201)
+        const creating = { ...rest, ...(key && { key }) }
+        const { thread, fresh, again } = await runtime.create(caller, id, creating)
+        // Chats that older servers created by a key have no record of it.
+        if (!(fresh || again || byKey)) throw new RuntimeError('thread_exists')
+        return json(await chatJson(thread.state, { all: false }), 201)
       },
     }),
   ]

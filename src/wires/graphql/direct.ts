@@ -8,9 +8,10 @@ import {
 } from 'graphql'
 import { sha256 } from '../../lib/canonical.ts'
 import { type Heartbeats, sse } from '../sse.ts'
-import { Encoder } from './encoder.ts'
+import { Encoder, isOver } from './encoder.ts'
 import type { Generated, RuntimeEvent } from './events.ts'
-import { mannerOf, multipart } from './parts.ts'
+import { LongTexts } from './long-texts.ts'
+import { mannerOf, multipart, partText, partTexts } from './parts.ts'
 import { arePlain } from './plain.ts'
 import { scalars } from './scalars.ts'
 import { typeDefs } from './schema.ts'
@@ -79,15 +80,23 @@ export function directResponse(
   failed: (error: unknown) => RuntimeEvent,
 ): Response {
   const encoder = new Encoder()
+  const long = new LongTexts()
+  async function* part(events: readonly RuntimeEvent[]): AsyncGenerator<string, void, undefined> {
+    const json = encoder.json(events.map((event) => long.marked(event)))
+    const end = isOver(events) ? multipart.end : ''
+    if (!long.isIn(json)) return yield partText(multipart, json) + end
+    yield* partTexts(multipart, json, long)
+    if (end !== '') yield end
+  }
   async function* parts(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
     const all = generated.events(signal) // before anything is sent: who leaves now has left too
     yield encoder.head(generated)
     try {
-      for await (const events of all) yield encoder.parts(events)
+      for await (const events of all) yield* part(events)
     } catch (error) {
-      yield encoder.parts([failed(error)])
+      yield* part([failed(error)])
     }
   }
   const beat = encoder.parts([]) // says that there is more to come, and nothing else
-  return sse(parts, heartbeats, { headers: multipart.headers, beat, whole: true })
+  return sse(parts, heartbeats, { headers: multipart.headers, beat, frameEnd: multipart.after })
 }

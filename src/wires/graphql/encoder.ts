@@ -1,6 +1,6 @@
 import type { Generated, RuntimeEvent, WholeMessage } from './events.ts'
 import { failedMessage, messageSucceeded, responseStatus } from './outputs.ts'
-import { multipart } from './parts.ts'
+import { multipart, partText } from './parts.ts'
 
 /**
  * Writes the parts of a response to the one document that CopilotKit's clients send: the same as
@@ -24,16 +24,19 @@ export class Encoder {
     }
     const response = { threadId, runId, extensions: told, messages: [], metaEvents: [] }
     const data = { [operation]: { ...response, __typename: 'CopilotResponse' } }
-    return multipart.start + multipart.part(JSON.stringify({ data, hasNext: true }))
+    return multipart.start + partText(multipart, JSON.stringify({ data, hasNext: true }))
   }
 
-  /** All events of a batch in one part; none of them are a sign of life. */
+  /** All events of a batch in one part; none of them are a sign of life. Long texts are markers here. */
   parts(events: readonly RuntimeEvent[]): string {
+    return partText(multipart, this.json(events)) + (isOver(events) ? multipart.end : '')
+  }
+
+  /** The JSON of the part. */
+  json(events: readonly RuntimeEvent[]): string {
     const entries = events.flatMap((event) => this.#entries(event))
-    const over = events.at(-1)?.type === 'ResponseEnd'
     const incremental = entries.length > 0 ? `"incremental":[${entries.join()}],` : ''
-    const text = multipart.part(`{${incremental}"hasNext":${!over}}`)
-    return over ? text + multipart.end : text
+    return `{${incremental}"hasNext":${!isOver(events)}}`
   }
 
   #entries(event: RuntimeEvent): string | string[] {
@@ -134,6 +137,10 @@ export class Encoder {
     return [JSON.stringify({ items: [item], path }), ...statuses]
   }
 }
+
+/** Whether these are the last events of a response. */
+export const isOver = (events: readonly RuntimeEvent[]): boolean =>
+  events.at(-1)?.type === 'ResponseEnd'
 
 interface Place {
   index: number

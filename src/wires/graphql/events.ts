@@ -4,7 +4,14 @@ import type { Extensions, MessageRole } from './shapes.ts'
  * What a response is made of, in the words of CopilotKit's runtime: a telling makes them from the
  * journal, the encoder and the executor make responses of them.
  */
-export type RuntimeEvent = Exclude<ToldEvent, { type: 'AgentStateMessage' }> | StateEvent<string>
+export type RuntimeEvent =
+  | Exclude<ToldEvent, { type: 'AgentStateMessage' }>
+  | StateEvent<string | LongText>
+
+/** A text that is too long to serialize at once. It is made in steps, every time it is read. */
+export interface LongText {
+  steps(): AsyncIterable<string>
+}
 
 /** An event as a telling makes it: the JSON of a long state is made in steps when it is sent. */
 export type ToldEvent =

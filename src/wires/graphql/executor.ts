@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { useDeferStream } from '@graphql-yoga/plugin-defer-stream'
 import { type DocumentNode, GraphQLError, getOperationAST, validate, visit } from 'graphql'
 import {
@@ -14,6 +15,7 @@ import type { Generated } from './events.ts'
 import { defaultLimits, parseWithin } from './limits.ts'
 import { LongTexts } from './long-texts.ts'
 import { inParts, mannerOf } from './parts.ts'
+import { rehearsalResolvers, rehearsals } from './rehearsal.ts'
 import { copilotResponse } from './response.ts'
 import type { Asked } from './runs.ts'
 import { scalars } from './scalars.ts'
@@ -39,6 +41,7 @@ export interface ExecutorOptions {
 }
 
 interface Context {
+  resolvers: Resolvers
   asked: Asked
   body: unknown
   delivery: Delivery
@@ -47,7 +50,7 @@ interface Context {
 
 /** Answers any document; heavy to load. */
 export function graphqlExecutor(resolvers: Resolvers, options: ExecutorOptions) {
-  const schema = createSchema<Context>({ typeDefs, resolvers: fields(resolvers, options) })
+  const schema = createSchema<Context>({ typeDefs, resolvers: fields(options) })
   const yoga = createYoga<Context>({
     schema,
     graphqlEndpoint: '*', // who calls us knows which address this is
@@ -62,39 +65,60 @@ export function graphqlExecutor(resolvers: Resolvers, options: ExecutorOptions) 
     landingPage: false,
     logging: false,
   })
+  /** `body` is the parsed JSON of a POST; a GET has its query in the address. */
+  async function execute(
+    request: Request,
+    body: unknown,
+    asked: Asked,
+    used: Resolvers = resolvers,
+  ): Promise<Response> {
+    try {
+      const long = new LongTexts()
+      const delivery = new Delivery(request.signal)
+      const context = { resolvers: used, asked, body, delivery, long }
+      return await long.fill(await yoga.fetch(request, context))
+    } catch (error) {
+      if (!request.signal.aborted) throw error
+      return new Response(null, { status: 499 }) // for nobody: who asked has left
+    }
+  }
+
   return {
     schema,
-    /** `body` is the parsed JSON of a POST; a GET has its query in the address. */
-    async execute(request: Request, body: unknown, asked: Asked): Promise<Response> {
-      try {
-        const long = new LongTexts()
-        const delivery = new Delivery(request.signal)
-        return await long.fill(await yoga.fetch(request, { asked, body, delivery, long }))
-      } catch (error) {
-        if (!request.signal.aborted) throw error
-        return new Response(null, { status: 499 }) // for nobody: who asked has left
+    execute: (request: Request, body: unknown, asked: Asked) => execute(request, body, asked),
+    /** Runs one operation of each kind without the resolvers, in steps: compiling their code takes milliseconds. */
+    async rehearse(): Promise<void> {
+      const caller = { tenant: '', user: '', roles: [], wire: 'graphql' }
+      for (const { accept, body } of rehearsals) {
+        await setImmediate()
+        const headers = { accept, 'content-type': 'application/json' }
+        const request = new Request('http://localhost/', { method: 'POST', headers, body: '{}' })
+        const response = await execute(request, body, { caller, request }, rehearsalResolvers)
+        await response.arrayBuffer()
       }
     },
   }
 }
 
-function fields(resolvers: Resolvers, { tell }: ExecutorOptions) {
+function fields({ tell }: ExecutorOptions) {
   return {
     ...scalars,
     Query: {
       hello: () => 'Hello World',
-      availableAgents: (_: unknown, __: unknown, { asked }: Context) =>
+      availableAgents: (_: unknown, __: unknown, { resolvers, asked }: Context) =>
         resolvers.availableAgents(asked),
-      loadAgentState: async (_: unknown, { data }: Loading, { asked, long }: Context) => {
+      loadAgentState: async (_: unknown, { data }: Loading, context: Context) => {
+        const { resolvers, asked, long } = context
         const { messages, ...loaded } = await resolvers.loadAgentState(data, asked)
         return { ...loaded, messages: typeof messages === 'string' ? messages : long.add(messages) }
       },
     },
     Mutation: {
-      generateCopilotResponse: async (_: unknown, given: Given, { asked, delivery }: Context) => {
+      generateCopilotResponse: async (_: unknown, given: Given, context: Context) => {
+        const { resolvers, asked, delivery, long } = context
         await pauseBefore(given.data.messages.length) // the variables were coerced just now
         const generated = await resolvers.generate(given.data, given.properties ?? {}, asked)
-        return copilotResponse(generated, delivery, (error) =>
+        return copilotResponse(generated, delivery, long, (error) =>
           tell(error, ['generateCopilotResponse']),
         )
       },
@@ -167,11 +191,13 @@ function delivered(options: ExecutorOptions): Plugin<Context, Context> {
         },
       }
     },
-    onResultProcess({ request, result, setResult, resultProcessor, setResultProcessor }) {
+    onResultProcess({ request, result, setResult, serverContext, ...given }) {
+      const { resultProcessor, setResultProcessor } = given
+      const { long } = serverContext as Context
       if (passes(result)) setResult({ ...result, extensions: { http: { headers: comeAgain } } })
       const manner = mannerOf(request.headers.get('accept'))
       if (isAsyncIterable(result) && manner !== 'whole')
-        setResultProcessor(() => inParts(result as AsyncIterable<object>, manner), '*/*')
+        setResultProcessor(() => inParts(result as AsyncIterable<object>, manner, long), '*/*')
       // It is done by now: better told in a form that was not asked for than not at all.
       else if (!resultProcessor) setResultProcessor(processRegularResult, 'application/json')
     },

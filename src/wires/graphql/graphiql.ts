@@ -1,30 +1,32 @@
-import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import { lazily } from '../../lib/lazily.ts'
 import { unframed } from '../http.ts'
 
-const pages = new Map<string, Promise<{ html: string; policy: string }>>()
-
-/**
- * GraphiQL for an endpoint in one page that loads nothing, with its content security policy. It has 9 MB, so it is read from disk when it is first
- * requested, and then kept. The endpoints are those of the configuration.
- */
-export async function graphiqlPage(endpoint: string): Promise<{ html: string; policy: string }> {
-  let page = pages.get(endpoint)
-  if (!page) {
-    page = render(endpoint).then((html) => ({ html, policy: policyFor(html) }))
-    pages.set(endpoint, page)
-    page.catch(() => pages.delete(endpoint))
-  }
-  return await page
+export interface GraphiqlPage {
+  html: Uint8Array<ArrayBuffer>
+  /** The content security policy of the page. */
+  policy: string
 }
 
-/** Allows the page its own script, by its digest, and requests to this server. */
-function policyFor(html: string): string {
-  const scripts = [...html.matchAll(/<script>([\s\S]*?)<\/script>/g)].map(([, script = '']) => {
-    return `'sha256-${createHash('sha256').update(script).digest('base64')}'`
-  })
+const pages = new Map<string, () => Promise<GraphiqlPage>>()
+
+/**
+ * GraphiQL for an endpoint in one page that loads nothing. It has 9 MB, so it is rendered when it is first requested,
+ * and then kept. The endpoints are those of the configuration.
+ */
+export async function graphiqlPage(endpoint: string): Promise<GraphiqlPage> {
+  const page = pages.get(endpoint) ?? lazily(() => render(endpoint))
+  pages.set(endpoint, page)
+  return await page()
+}
+
+/** Allows the page its own scripts, by their digests, and requests to this server. */
+function policyFor(digests: readonly string[]): string {
   return [
     "default-src 'none'",
-    `script-src ${scripts.join(' ')}`,
+    `script-src ${digests.map((digest) => `'sha256-${digest}'`).join(' ')}`,
     'worker-src blob:',
     "style-src 'unsafe-inline'", // its editor writes styles
     'img-src data:',
@@ -34,17 +36,38 @@ function policyFor(html: string): string {
   ].join('; ')
 }
 
-async function render(endpoint: string): Promise<string> {
-  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
-  const page = renderGraphiQL({
+/** Loading and rendering 9 MB takes more than 100 ms, so a thread of its own does it. */
+const rendering = `
+const { createHash } = require('node:crypto')
+const { parentPort, workerData } = require('node:worker_threads')
+const { renderGraphiQL } = require(workerData.module)
+const page = renderGraphiQL(workerData.options).trimStart() // without a doctype at its start a page is read as of old
+const scripts = [...page.matchAll(/<script>([\\s\\S]*?)<\\/script>/g)]
+const digests = scripts.map(([, script]) => createHash('sha256').update(script).digest('base64'))
+const html = new TextEncoder().encode(page)
+parentPort.postMessage({ html, digests }, [html.buffer])
+`
+
+interface Rendered {
+  html: Uint8Array<ArrayBuffer>
+  digests: string[]
+}
+
+async function render(endpoint: string): Promise<GraphiqlPage> {
+  const options = {
     endpoint: encodeURI(endpoint), // it is written into a script
     title: 'Handrail GraphiQL',
     favicon: mark,
     logo: ' ', // else it is another product's
     defaultTabs: [{ query: chat }, { query: agents }],
     inputValueDeprecation: true,
-  })
-  return page.trimStart() // without a doctype at its start a page is read as of old
+  }
+  const module = createRequire(import.meta.url).resolve('@graphql-yoga/render-graphiql')
+  const workerData = { module, options }
+  const worker = new Worker(rendering, { eval: true, execArgv: [], workerData })
+  worker.unref()
+  const [{ html, digests }] = (await once(worker, 'message')) as [Rendered]
+  return { html, policy: policyFor(digests) }
 }
 
 /** A rail on two posts. */

@@ -5,7 +5,8 @@ import type { ThreadState } from '../../core/state.ts'
 import { containsText } from '../../lib/contains.ts'
 import { sameJson } from '../../lib/json-patch.ts'
 import { isStandIn } from '../asks.ts'
-import { forwardedHeaders, parseJson, refuseManyTexts } from '../http.ts'
+import { parseJson, refuseManyTexts } from '../body.ts'
+import { forwardedHeaders } from '../http.ts'
 import {
   maxAnswers,
   maxContextItems,

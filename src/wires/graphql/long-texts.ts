@@ -1,6 +1,7 @@
 import { newId } from '../../lib/ids.ts'
 import { escaped } from '../../lib/json-steps.ts'
 import { jsonText } from '../http.ts'
+import type { RuntimeEvent } from './events.ts'
 
 /** Texts of a response that are too long to serialize at once. A marker stands for each of them in the result. */
 export class LongTexts {
@@ -13,14 +14,29 @@ export class LongTexts {
     return `${this.#secret}-${this.#steps.push(steps) - 1}.`
   }
 
-  /** The JSON response with the texts in place of their markers. They are made at the reader's pace. */
-  async fill(response: Response): Promise<Response> {
-    if (this.#steps.length === 0) return response
-    const { status, headers } = response
-    return jsonText(this.#filled(await response.text()), status, Object.fromEntries(headers))
+  /** The event with a marker in place of a long text. */
+  marked<E extends RuntimeEvent>(event: E): E & { state?: string } {
+    if (event.type !== 'AgentStateMessage' || typeof event.state === 'string')
+      return event as E & { state?: string }
+    return { ...event, state: this.add(event.state.steps) }
   }
 
-  async *#filled(json: string): AsyncGenerator<string, void, undefined> {
+  /** The JSON response with the texts in place of their markers. They are made at the reader's pace. */
+  async fill(response: Response): Promise<Response> {
+    const { status, headers } = response
+    // A response in parts fills each part when it is sent.
+    const isJson = /^application\/([\w-]+\+)?json/.test(headers.get('content-type') ?? '')
+    if (this.#steps.length === 0 || !isJson) return response
+    return jsonText(this.filled(await response.text()), status, Object.fromEntries(headers))
+  }
+
+  /** Whether a JSON text contains a marker. */
+  isIn(json: string): boolean {
+    return this.#steps.length > 0 && json.includes(this.#secret)
+  }
+
+  /** A JSON text with the texts in place of their markers, in steps. */
+  async *filled(json: string): AsyncGenerator<string, void, undefined> {
     const [first = '', ...others] = json.split(`${this.#secret}-`)
     yield first
     for (const other of others) {

@@ -3,6 +3,7 @@ import { type Edit, editsIn } from '../../core/edited.ts'
 import { markerOf } from '../../core/large-parts.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { ThreadState } from '../../core/state.ts'
+import type { ListedMessage } from '../approve.ts'
 import type { MessageInput } from './shapes.ts'
 
 /**
@@ -39,6 +40,18 @@ export function fromClient(list: readonly MessageInput[], state: ThreadState): M
     }
   }
   return messages
+}
+
+/** The list without instructions and states, for `lastUserContents`. */
+export function listed(list: readonly MessageInput[]): ListedMessage[] {
+  return list.flatMap(({ textMessage, imageMessage, agentStateMessage }): ListedMessage[] => {
+    if (agentStateMessage) return []
+    const role = textMessage?.role ?? imageMessage?.role
+    if (role === 'system' || role === 'developer') return []
+    if (role !== 'user') return ['other']
+    if (textMessage) return [{ user: textMessage.content }]
+    return [{ user: { format: imageMessage!.format, bytes: imageMessage!.bytes } }]
+  })
 }
 
 /** What a client has: ids of texts, of calls, and of the calls that its results are of. */

@@ -1,3 +1,6 @@
+import { setImmediate } from 'node:timers/promises'
+import type { LongTexts } from './long-texts.ts'
+
 /** How a result is sent: whole, or in parts. */
 export type Manner = 'whole' | 'multipart' | 'events'
 
@@ -17,8 +20,39 @@ function range(text: string): string {
 interface Framing {
   headers: Record<string, string>
   start: string
-  part(json: string): string
+  /** The text before the JSON of a part, which has so many bytes. */
+  before(bytes: number): string
+  after: string
   end: string
+}
+
+/** A part of a response as text. */
+export const partText = ({ before, after }: Framing, json: string): string =>
+  before(Buffer.byteLength(json)) + json + after
+
+/**
+ * A part of a response as one text, or as several if it contains long texts. Those are made in steps before the part
+ * begins, because its header contains its length; other requests run in between.
+ */
+export async function* partTexts(
+  framing: Framing,
+  json: string,
+  long: LongTexts,
+): AsyncGenerator<string, void, undefined> {
+  if (!long.isIn(json)) return yield partText(framing, json)
+  const steps: string[] = []
+  let bytes = 0
+  for await (const step of long.filled(json)) {
+    steps.push(step)
+    bytes += Buffer.byteLength(step)
+  }
+  yield framing.before(bytes)
+  for (const [i, step] of steps.entries()) {
+    await setImmediate()
+    yield step
+    steps[i] = '' // what is sent is not kept
+  }
+  yield framing.after
 }
 
 const headersOf = (type: string) => ({
@@ -31,33 +65,56 @@ const headersOf = (type: string) => ({
 export const multipart: Framing = {
   headers: headersOf('multipart/mixed; boundary="-"'),
   start: '\r\n---',
-  part: (json) =>
-    '\r\nContent-Type: application/json; charset=utf-8\r\n' +
-    `Content-Length: ${Buffer.byteLength(json)}\r\n\r\n${json}\r\n---`,
+  before: (bytes) =>
+    `\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${bytes}\r\n\r\n`,
+  after: '\r\n---',
   end: '--\r\n',
 }
 
 const events: Framing = {
   headers: headersOf('text/event-stream; charset=utf-8'),
   start: '',
-  part: (json) => `event: next\ndata: ${json}\n\n`,
+  before: () => 'event: next\ndata: ',
+  after: '\n\n',
   end: 'event: complete\ndata:\n\n',
 }
 
 /** A response that is made as it is read: whoever does not read is not sent anything. */
-export function inParts(parts: AsyncIterable<object>, manner: Exclude<Manner, 'whole'>): Response {
-  const { headers, start, part, end } = manner === 'multipart' ? multipart : events
+export function inParts(
+  parts: AsyncIterable<object>,
+  manner: Exclude<Manner, 'whole'>,
+  long: LongTexts,
+): Response {
+  const framing = manner === 'multipart' ? multipart : events
+  const { headers, start, end } = framing
   const iterator = parts[Symbol.asyncIterator]()
   let before = start
+  /** The rest of a part with long texts. */
+  let rest: AsyncGenerator<string, void, undefined> | undefined
+  let last = false
+  async function next(): Promise<string> {
+    if (rest) {
+      const { done, value } = await rest.next()
+      if (!done) return value
+      rest = undefined
+      return last ? end : ''
+    }
+    const { done, value } = await iterator.next()
+    last = done || !(value as { hasNext?: boolean }).hasNext
+    const json = done ? '' : JSON.stringify(value)
+    const first = before
+    before = ''
+    if (!long.isIn(json)) return first + (done ? '' : partText(framing, json)) + (last ? end : '')
+    rest = partTexts(framing, json, long)
+    return first
+  }
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(out) {
-        const { done, value } = await iterator.next()
-        const last = done || !(value as { hasNext?: boolean }).hasNext
-        const text = before + (done ? '' : part(JSON.stringify(value))) + (last ? end : '')
-        before = ''
+        let text = ''
+        while (text === '') text = await next()
         out.enqueue(Buffer.from(text))
-        if (!last) return
+        if (rest || !last) return
         out.close()
         await iterator.return?.()
       },

@@ -2,6 +2,7 @@ import type { GraphQLError } from 'graphql'
 import { Channel } from './channel.ts'
 import type { Delivery } from './delivery.ts'
 import type { Generated, ResponseStatus, RuntimeEvent } from './events.ts'
+import type { LongTexts } from './long-texts.ts'
 import {
   actionMessage,
   failedMessage,
@@ -18,10 +19,15 @@ type Tell = (error: unknown) => GraphQLError
 /**
  * A `CopilotResponse` whose fields grow as its events come. They are read once, by whichever field
  * is asked for first, at the pace of the response's reader: a status follows when the reader has
- * all that it is the status of.
+ * all that it is the status of. Markers of `long` stand for long texts.
  */
-export function copilotResponse(generated: Generated, delivery: Delivery, tell: Tell) {
-  const outputs = new Outputs()
+export function copilotResponse(
+  generated: Generated,
+  delivery: Delivery,
+  long: LongTexts,
+  tell: Tell,
+) {
+  const outputs = new Outputs(long)
   let running = false
   const run = () => {
     if (!running) void pump(generated, outputs, delivery, tell)
@@ -89,7 +95,12 @@ class Outputs {
   readonly metaEvents = new Channel<object>()
   readonly status = later<object>()
   readonly #open = new Map<string, Open>()
+  readonly #long: LongTexts
   #settling: (() => void)[] = []
+
+  constructor(long: LongTexts) {
+    this.#long = long
+  }
 
   take(event: Exclude<RuntimeEvent, { type: 'ResponseEnd' }>) {
     switch (event.type) {
@@ -110,7 +121,7 @@ class Outputs {
       case 'ActionExecutionResult':
         return this.#whole((status) => resultMessage(event, status))
       case 'AgentStateMessage':
-        return this.#whole((status) => stateMessage(event, status))
+        return this.#whole((status) => stateMessage(this.#long.marked(event), status))
       case 'MetaEvent':
         return this.metaEvents.push(metaEvent(event))
       default:

@@ -1,6 +1,7 @@
 import { messagesOf } from '../../core/branch.ts'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
 import { cursorAt } from '../../core/follow.ts'
+import { type RequestKey, usedKey } from '../../core/keys.ts'
 import { textOf } from '../../core/messages.ts'
 import { type Reconciled, reconcile } from '../../core/reconcile.ts'
 import { isSettled, type Meant } from '../../core/refusals.ts'
@@ -9,7 +10,7 @@ import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
 import { isLong } from '../../lib/json-steps.ts'
-import { idByKey, keyOf } from '../approve.ts'
+import { idByKey, keyOf, lastUserContents } from '../approve.ts'
 import { waitsInside } from '../asks.ts'
 import { refuseContradiction } from '../decisions.ts'
 import { clientId, isSafeMethod } from '../http.ts'
@@ -22,7 +23,7 @@ import { failedStatus } from './failures.ts'
 import { offered, optionsFrom, ownState, refuseLarge, stateFrom } from './input.ts'
 import { wasShown } from './interrupts.ts'
 import { fullStop } from './making.ts'
-import { fromClient, idsIn, toClient } from './messages.ts'
+import { fromClient, idsIn, listed, toClient } from './messages.ts'
 import { isOnce, once } from './once.ts'
 import { isBlocked, isUpToDate } from './seen.ts'
 import type {
@@ -46,6 +47,7 @@ interface Said extends Asked {
   threadId: string
   data: GenerateInput
   properties: Record<string, unknown>
+  key: RequestKey | undefined
 }
 
 /** What GraphQL clients do with a thread: say, answer, join, load. */
@@ -70,11 +72,11 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
   ): Promise<Generated> {
     refuseLarge(data, properties)
     const { agent } = find(data.agentSession?.agentName)
-    const { key } = keyOf(asked.request, 'generate')
+    const { key } = keyFor(asked.request, agent.name, data)
     const fresh = idByKey('thread', asked.caller, key) ?? runtime.newId('thread')
     const given = data.threadId ?? data.agentSession?.threadId ?? fresh
     const threadId = idFrom(given, 'data.threadId')
-    const said: Said = { ...asked, agent: agent.name, threadId, data, properties }
+    const said: Said = { ...asked, agent: agent.name, threadId, data, properties, key }
     if (isOnce(data) && continues(asked)) return refused(said, unknownPlace())
     if (!isOnce(data))
       return await take(said).catch((error: unknown) => {
@@ -90,6 +92,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const { caller, agent, data, threadId } = one
     const thread = await runtime.find(caller, threadId)
     const state = thread?.state ?? emptyState('')
+    usedKey(state, one.key) // before an answer counts: a refused request changes nothing
     const messages = fromClient(data.messages, state)
     const news = reconcile(state, { messages, regenerates: false })
     // Streams of this wire have no ids: a request that continues one contains only messages that are known.
@@ -125,7 +128,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
   }
 
   async function say(one: Said, news: Reconciled, to: Listener, busy?: 'queue') {
-    const { caller, agent, data, threadId, properties, request } = one
+    const { caller, agent, data, threadId, properties, request, key } = one
     const state = (await runtime.find(caller, threadId))?.state ?? emptyState('')
     const results = news.results.map(({ askId, message }) => {
       return { askId, text: textOf(message), messageId: message.id }
@@ -140,6 +143,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
       options: optionsFrom(data, properties, news.instructions, request),
       ...stateFrom(data, state, agent),
       ...(rules && { rules }),
+      ...(key && { key }),
     })
     if (!begun.fresh) return await join(one, begun.thread, to, begun.runId)
     return tell(one, begun.thread, begun.runId, to)
@@ -256,6 +260,12 @@ function refused(one: Said, error: unknown): Generated {
   return answered(one, null, async function* () {
     yield [{ type: 'ResponseEnd', status: failedStatus(error) }]
   })
+}
+
+/** The request's Idempotency-Key. It stands for what the user says to the agent; an answer is identified by its question. */
+function keyFor(request: Request, agent: string, { messages }: GenerateInput) {
+  if (!request.headers.has('idempotency-key')) return {} // reads no messages
+  return keyOf(request, ['generate', agent, lastUserContents(listed(messages))])
 }
 
 /** What a request is sent to answer, by a meta event or by the result that it ends in; it may be nothing. */

@@ -28,7 +28,8 @@ export async function* told(
         size += piece.text.length
       }
     } else if (step.type === 'entry')
-      for (const event of telling.entry(step.entry)) batch.push(await filled(thread, event))
+      for (const event of telling.entry(step.entry))
+        batch.push(await filled(thread, event, telling.over))
     const idle = step.type === 'idle' || (step.type === 'pieces' && step.idle)
     if (batch.length > 0 && (telling.over || idle || size >= batchSize)) {
       yield batch
@@ -41,11 +42,15 @@ export async function* told(
   if (!signal.aborted) yield [...batch, ...telling.gone()]
 }
 
-/** The event with the data of large images. */
-async function filled(thread: Thread, event: ToldEvent): Promise<RuntimeEvent> {
+/**
+ * The event with the data of large images. The state at the end may contain the whole thread: its text is made while it
+ * is sent. A response has one such text, and any number of others.
+ */
+async function filled(thread: Thread, event: ToldEvent, isEnd: boolean): Promise<RuntimeEvent> {
   if (event.type !== 'AgentStateMessage') return event
   const { state: given } = event
   if (typeof given === 'string') return { ...event, state: await thread.filled(given) }
+  if (isEnd) return { ...event, state: { steps: () => thread.filledSteps(given) } }
   let state = ''
   for await (const step of thread.filledSteps(given)) state += step
   return { ...event, state }

@@ -1,6 +1,7 @@
 import type { Piece } from '../../core/agent.ts'
+import { editsIn } from '../../core/edited.ts'
 import type { Known } from '../../core/entries.ts'
-import { callsOf, type Message, textOf } from '../../core/messages.ts'
+import { asText, callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { Run } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import { sameJson } from '../../lib/json-patch.ts'
@@ -47,6 +48,8 @@ export class Telling {
   /** Whether it lacks something else than this run: then it is given all there is, at the end. */
   readonly #lacks: () => boolean
   readonly #open = new Map<string, Open>()
+  /** Calls that were sent with the arguments of the model. */
+  readonly #asWritten = new Set<string>()
   /** The agent's state as far as it is told: the thread may be further. */
   #shared: unknown
   #node = ''
@@ -139,8 +142,14 @@ export class Telling {
     const events: RuntimeEvent[] = []
     const failed = message.partial ? 'The answer was stopped.' : undefined
     if (text !== '') events.push(...this.#finish({ kind: 'text', id, text }, at, failed))
-    for (const { callId, name, input } of callsOf(message)) {
-      const piece = { kind: 'input', id: callId, messageId: id, name, text: input } as const
+    const calls = callsOf(message)
+    const edits = calls.length > 0 ? editsIn(this.#thread.state) : none
+    for (const { callId, name, input } of calls) {
+      // A call whose arguments were sent in part ends as the model wrote it.
+      const edit = this.#open.has(callId) ? undefined : edits.get(callId)
+      if (!edit && !this.#to.has.has(callId)) this.#asWritten.add(callId)
+      const text = edit ? asText(edit.input) : input
+      const piece = { kind: 'input', id: callId, messageId: id, name, text } as const
       events.push(...this.#finish(piece, at, failed))
     }
     return [...events, ...this.#endAll(({ messageId }) => messageId === id, again)]
@@ -236,15 +245,24 @@ export class Telling {
       })
   }
 
+  /** Whether the client was sent arguments that an approver has changed since. */
+  #sentOriginals(): boolean {
+    if (this.#asWritten.size === 0) return false
+    const edits = editsIn(this.#thread.state)
+    return [...this.#asWritten].some((callId) => edits.has(callId))
+  }
+
   /** The state at the end; to a client that lacks something, with all that the thread holds. */
   #last(entry: Known): ToldEvent[] {
     const { agent } = this.#to
-    if (entry.kind === 'run.completed' && this.#lacks())
+    if (entry.kind === 'run.completed' && (this.#lacks() || this.#sentOriginals()))
       return this.#state(entry, false, { messages: toClient(this.#thread.state) })
     const silent = this.#node === '' && this.#shared === undefined
     return agent === undefined || silent ? [] : this.#state(entry, false)
   }
 }
+
+const none: ReturnType<typeof editsIn> = new Map()
 
 const waits = ({ kind }: Known) => kind === 'run.waiting' || kind === 'ask.raised'
 

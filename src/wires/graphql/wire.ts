@@ -1,12 +1,15 @@
+import { setImmediate } from 'node:timers/promises'
 import { z } from 'zod'
 import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Log } from '../../core/worker.ts'
 import { lazily } from '../../lib/lazily.ts'
-import { type Call, parseJson, type Route, retryHeaders, route } from '../http.ts'
+import { parseJson } from '../body.ts'
+import { type Call, type Route, retryHeaders, route } from '../http.ts'
 import type { Heartbeats } from '../sse.ts'
 import { alive } from './alive.ts'
 import { errorExtensions, failedStatus } from './failures.ts'
+import { graphiqlPage } from './graphiql.ts'
 import { type Asked, graphqlRuns } from './runs.ts'
 import type { GenerateInput } from './shapes.ts'
 import type { StopRule } from './stops.ts'
@@ -41,20 +44,31 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
   const { runtime, heartbeats, log } = options
   const runs = graphqlRuns(runtime, options.stop, log)
   const direct = lazily(async () => {
+    await loadGraphql()
     const { directCalls, directResponse } = await import('./direct.ts')
+    await setImmediate()
     return { read: directCalls(), respond: directResponse }
   })
   const general = lazily(async () => {
-    const { graphqlExecutor } = await import('./executor.ts')
+    await loadGraphql()
     const { GraphQLError } = await import('graphql')
+    const { graphqlExecutor } = await import('./executor.ts')
+    await setImmediate()
     const tell = (error: unknown, path: readonly (string | number)[] | undefined) => {
       const known = noted(error, { path: path?.join('.') })
       return new GraphQLError(known.message, { extensions: errorExtensions(known) })
     }
     const generate: typeof runs.generate = async (...asked) =>
       alive(await runs.generate(...asked), heartbeats)
-    return graphqlExecutor({ ...runs, generate }, { introspection: options.introspection, tell })
+    const { introspection } = options
+    const executor = graphqlExecutor({ ...runs, generate }, { introspection, tell })
+    await executor.rehearse()
+    return executor
   })
+  const warmUp = async () => {
+    await direct()
+    await general()
+  }
 
   /** Every failure is in the log with what was asked; what caused it is nowhere else. */
   function noted(error: unknown, about: object): RuntimeError {
@@ -90,7 +104,6 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
     const { searchParams } = new URL(request.url)
     if (wantsPage(request)) {
       if (!options.graphiql) throw new RuntimeError('not_found')
-      const { graphiqlPage } = await import('./graphiql.ts')
       const { html, policy } = await graphiqlPage(endpoint)
       const headers = {
         'content-type': 'text/html; charset=utf-8',
@@ -107,7 +120,7 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
     return await execute(undefined, { caller, request })
   }
 
-  const common = { query: anything, responses, wire: 'graphql', fail }
+  const common = { query: anything, responses, wire: 'graphql', fail, warmUp }
   const one = { method: 'post' as const, summary: 'GraphQL for CopilotKit up to 1.10.6', ...common }
   return options.basePaths.flatMap((base) => [
     route({ ...one, path: base, body: operation, takes, handle: echoing(post) }),
@@ -122,6 +135,16 @@ export function graphqlWire(options: GraphqlOptions): Route[] {
     }),
   ])
 }
+
+/** Parts of `graphql`, which is one CommonJS tree: imported as a whole, it blocks the event loop for 40 ms. */
+const graphqlParts = ['language', 'type', 'validation', 'execution', 'utilities']
+
+const loadGraphql = lazily(async () => {
+  for (const part of graphqlParts) {
+    await import(`graphql/${part}/index.js`)
+    await setImmediate()
+  }
+})
 
 /** Whether the request is for GraphiQL, which is the same for everybody and shows no data. */
 function wantsPage({ headers, url }: Request): boolean {

@@ -1,6 +1,6 @@
 import type { openApi } from './openapi.ts'
 
-type Document = ReturnType<typeof openApi>
+type Document = Awaited<ReturnType<typeof openApi>>
 
 const html = (text: string) =>
   text.replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c]!)

@@ -1,10 +1,13 @@
 import { z } from 'zod'
+import { pauses } from '../../lib/pause.ts'
 import type { Route } from '../http.ts'
 
-/** The OpenAPI document of a route table: what is served is what is described. */
-export function openApi(routes: readonly Route[], version: string) {
+/** The OpenAPI document of a route table: what is served is what is described. Lets other requests run in between. */
+export async function openApi(routes: readonly Route[], version: string) {
   const paths: Record<string, Record<string, unknown>> = {}
+  const pause = pauses()
   for (const one of routes) {
+    await pause()
     paths[one.path] ??= {}
     const others = paths[one.path]![one.method] as Operation | undefined
     paths[one.path]![one.method] = others ? either(others, operation(one)) : operation(one)

@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Runtime } from '../../core/runtime.ts'
 import { sha256 } from '../../lib/canonical.ts'
+import { lazily } from '../../lib/lazily.ts'
 import { json, type Route, route, unframed } from '../http.ts'
 import { docsPage } from './docs-page.ts'
 import { openApi } from './openapi.ts'
@@ -10,14 +12,14 @@ export function opsWire(
   routes: () => readonly Route[],
   version: string,
 ): Route[] {
-  // Made with the first request: it takes some ten milliseconds, and anybody may ask.
-  let made: { json: Fixed; page: Fixed } | undefined
-  const documents = () => {
-    if (made) return made
-    const document = openApi(routes(), version)
-    made = { json: fixed(JSON.stringify(document)), page: fixed(docsPage(document)) }
-    return made
-  }
+  // Made once and in steps: it takes tens of milliseconds, and anybody may ask.
+  const documents = lazily(async () => {
+    const document = await openApi(routes(), version)
+    await setImmediate()
+    const json = fixed(JSON.stringify(document))
+    await setImmediate()
+    return { json, page: fixed(docsPage(document)) }
+  })
   return [
     route({
       method: 'get',
@@ -49,8 +51,11 @@ export function opsWire(
       path: '/openapi.json',
       summary: 'This API as an OpenAPI document',
       responses: { 200: { description: 'OpenAPI 3.1' }, 304: { description: 'As you have it' } },
+      async warmUp() {
+        await documents()
+      },
       handle: async ({ request }) =>
-        unchanging(request, documents().json, {
+        unchanging(request, (await documents()).json, {
           'content-type': 'application/json; charset=utf-8',
         }),
     }),
@@ -60,7 +65,7 @@ export function opsWire(
       summary: 'This API as a page',
       responses: { 200: { description: 'HTML' }, 304: { description: 'As you have it' } },
       handle: async ({ request }) =>
-        unchanging(request, documents().page, {
+        unchanging(request, (await documents()).page, {
           'content-type': 'text/html; charset=utf-8',
           'content-security-policy': `default-src 'none'; style-src 'unsafe-inline'; ${unframed}`,
         }),

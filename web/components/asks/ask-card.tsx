@@ -76,9 +76,9 @@ function Open({ approval, onDecided }: { approval: WholeApproval; onDecided: () 
     <>
       {kind === 'in_doubt' && (
         <p>
-          The server was cut off while it did this
-          {card.began_at && `, begun at ${new Date(card.began_at).toLocaleTimeString()}`}. It may
-          have been done, or not. Please look, and say.
+          It is not known whether this was done: it ran for too long, or the server stopped while it
+          ran{card.began_at && ` (started at ${new Date(card.began_at).toLocaleTimeString()})`}.
+          Check, and choose what happened.
         </p>
       )}
       <Facts approval={approval} />

@@ -37,6 +37,8 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
   // Who lost the server before it told that it works does not know that it does.
   const lost = last && view.phase === 'reconnecting'
   const words = wordsOf(turn)
+  // One place for both: a card that moved to another would lose what was typed into it.
+  const asks = live ? (view.outline?.asks.length ?? 0) > 0 : last && detail?.status === 'waiting'
   return (
     <div className="turn" data-run={detail?.runId}>
       {turn.user && (
@@ -59,9 +61,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
               .filter((ask) => ask.runId === detail.runId && ask.callId === undefined)
               .filter((ask) => ask.kind !== 'budget') // its call is among the messages
               .map((ask) => <Settled key={ask.id} ask={ask} />)}
-          {live && last && view.outline && view.outline.asks.length > 0 && (
-            <AskGroup outline={view.outline} link={link} />
-          )}
+          {asks && view.outline && <AskGroup outline={view.outline} link={link} />}
           {!live && detail && <Ending detail={detail} view={view} last={last} />}
           {live && words !== '' && <div className="turn-tools" />}
           {!live && words !== '' && (
@@ -113,8 +113,6 @@ function Ending(props: { detail: Turn; view: ThreadView; last: boolean }) {
   const { detail, view, last } = props
   const { status, error, runId } = detail
   if (status === 'cancelled') return <p className="ending">Stopped. What was said is kept.</p>
-  if (status === 'waiting' && last)
-    return view.outline && <AskGroup outline={view.outline} link={view.link} />
   if (status !== 'failed' || !error) return null
   return (
     <div className="ending failed">

@@ -25,8 +25,8 @@ export function Working({ turn, view }: { turn: ShownTurn; view: ThreadView }) {
   if (doubted)
     return (
       <p className="working">
-        The server was cut off while {doubted.function.name.replace(/_+/g, ' ')} ran. Once it cannot
-        be running any more, you are asked what came of it.
+        The outcome of {doubted.function.name.replace(/_+/g, ' ')} is not known: it ran for too
+        long, or the server stopped while it ran. Once it cannot be running any more, you are asked.
       </p>
     )
   return (

@@ -25,6 +25,8 @@ const sleepAfter = 2_000
 /** Milliseconds between two looks: of a tab without a seat, and of one that nobody looks at. */
 const lookEvery = 3_000
 const peekEvery = 5_000
+/** Milliseconds after which a joined stream that has not ended is taken to be that of a running turn. */
+const joinGrace = 100
 
 type Job = { say: Saying } | { again: string } | { retry: string }
 
@@ -58,7 +60,10 @@ export class Link extends Store<LinkState> {
     this.#agent = agent as HttpAgent
     this.#agentId = agentId
     this.#threadId = threadId
-    this.#streams = new Streams(this.#agent, this, () => void this.#peek())
+    this.#streams = new Streams(this.#agent, this, {
+      taken: () => void this.#peek(),
+      joined: () => void this.#joined(),
+    })
   }
 
   /** Follows the thread until the returned function is called. */
@@ -292,6 +297,10 @@ export class Link extends Store<LinkState> {
     return false
   }
 
+  /**
+   * Reads the outline while no stream is read. It is newer than every event of earlier streams, so it replaces the
+   * states of calls that those have sent.
+   */
   async #read(): Promise<boolean> {
     try {
       const outline = (await getOutline(this.#threadId)) ?? undefined
@@ -301,6 +310,7 @@ export class Link extends Store<LinkState> {
       const stops = stopping && (this.#stops || outline?.status === 'cancelling')
       this.set({
         outline,
+        calls: {},
         governor: outline?.governor,
         phase: gone ? 'gone' : back,
         stopping: stops,
@@ -315,10 +325,21 @@ export class Link extends Store<LinkState> {
     }
   }
 
-  /** The name of a new thread, and what else there is to know while it works; later will do as well. */
+  /**
+   * Reads the outline again after a stream was joined. Entries that were written between the first read and the first
+   * event of the stream are in neither: without this, a call that came in doubt then would be shown as running.
+   */
+  async #joined(): Promise<void> {
+    await rest(joinGrace, this.#turn.signal)
+    if (this.#streams.reading) await this.#peek()
+  }
+
+  /** Reads the outline during a stream, e.g. for the name of a new thread. Ignores errors: it is read again at the end. */
   async #peek(): Promise<void> {
     const outline = await getOutline(this.#threadId).catch(() => null)
-    if (outline && this.get().saying) this.set({ outline, governor: outline.governor })
+    const { saying, outline: known } = this.get()
+    if (!outline || outline.seq < (known?.seq ?? 0)) return
+    if (saying || this.#streams.reading) this.set({ outline, governor: outline.governor })
   }
 
   #clear(): void {

@@ -10,6 +10,13 @@ export interface Outcome {
   failure: ApiError | undefined
 }
 
+export interface StreamCallbacks {
+  /** The server has the new message. */
+  taken(): void
+  /** A stream that follows a thread without a new message has sent its first list of messages. */
+  joined(): void
+}
+
 /** What CopilotKit's agent reads, one stream at a time, and what of it is kept in the link's state. */
 export class Streams {
   readonly #agent: HttpAgent
@@ -23,13 +30,21 @@ export class Streams {
   /** What this stream was begun with is not known to have arrived. */
   unheard = false
 
-  readonly #taken: () => void
+  /** The current stream joins a thread, and its first snapshot has not come. */
+  #joins = false
+  #reading = false
 
-  /** `taken` is called when the server has what was said. */
-  constructor(agent: HttpAgent, store: Store<LinkState>, taken: () => void) {
+  readonly #on: StreamCallbacks
+
+  constructor(agent: HttpAgent, store: Store<LinkState>, on: StreamCallbacks) {
     this.#agent = agent
     this.#store = store
-    this.#taken = taken
+    this.#on = on
+  }
+
+  /** Whether a stream is being read whose run has not ended. */
+  get reading(): boolean {
+    return this.#reading && !this.#outcome.ended
   }
 
   open(): () => void {
@@ -40,12 +55,14 @@ export class Streams {
       onMessagesSnapshotEvent: ({ event }) => {
         const { earlier, held } = parted(event.messages as Message[])
         store.set({ earlier, phase: 'live' }) // from here on all of it is told as it happens
+        if (this.#joins) this.#on.joined()
+        this.#joins = false
         return { messages: held, stopPropagation: true }
       },
       onTextMessageStartEvent: () => store.set({ retry: undefined }),
       onCustomEvent: ({ event }) => store.set(told(store.get(), event.name, event.value)),
       onRunStartedEvent: () => {
-        if (this.#fresh.size > 0) this.#taken()
+        if (this.#fresh.size > 0) this.#on.taken()
         this.unheard = false
         this.#fresh.clear()
       },
@@ -68,12 +85,15 @@ export class Streams {
     this.#outcome = { ended: false, failure: undefined }
     this.#signal = signal
     this.unheard = fresh !== undefined
+    this.#joins = fresh === undefined
+    this.#reading = true
     if (fresh !== undefined) this.#fresh.add(fresh)
     const leave = () => void this.#agent.detachActiveRun()
     signal.addEventListener('abort', leave)
     try {
       await begin()
     } finally {
+      this.#reading = false
       signal.removeEventListener('abort', leave)
     }
     return this.#outcome

@@ -3,6 +3,7 @@ import type { Agent, AgentEvent } from '../../../core/agent.ts'
 import { RuntimeError } from '../../../core/errors.ts'
 import { isStop } from '../../../core/leg.ts'
 import { systemClock } from '../../../lib/clock.ts'
+import { lazily } from '../../../lib/lazily.ts'
 import { payloadOf } from '../answers.ts'
 import { mayRepeat, pause, type Reach, type ReachOptions, reach } from '../reach.ts'
 import {
@@ -26,12 +27,16 @@ export type AguiAgentOptions = RemoteAgentOptions &
     agent?: AbstractAgent
   }
 
+/** Loading it blocks the event loop for 60 ms, so it is loaded when the first agent is configured, not with its first run. */
+const aguiClient = lazily(() => import('@ag-ui/client'))
+
 /** An agent that speaks AG-UI: over HTTP, or an object of one of its libraries in this process. */
 export function aguiAgent(options: AguiAgentOptions): Agent {
   const { name, url, agent } = options
   const way = url === undefined ? undefined : reach(url, options)
   if (!way && !agent)
     throw new TypeError(`${name}: give the url of the agent, or the agent itself.`)
+  if (way) aguiClient().catch(() => {}) // the first run loads it again, and reports the error
   const timeout = way?.total ?? options.timeouts?.total ?? 600_000
   const place = ({ place: at, effectId }: LegRequest) => String(at?.threadId ?? uuidOf(effectId))
   return remoteAgent(options, {
@@ -63,7 +68,7 @@ async function* overHttp(
   { ctx, signal, effectId }: LegRequest,
   idempotent: boolean,
 ): AsyncGenerator<AgentEvent, void, undefined> {
-  const { HttpAgent } = await import('@ag-ui/client')
+  const { HttpAgent } = await aguiClient()
   for (let attempt = 1; ; attempt++) {
     const transport = new Transport(way.fetch)
     const headers = { ...(await way.headers(ctx)), 'idempotency-key': effectId }

@@ -1,7 +1,7 @@
 import type { AgentEvent } from '../../../core/agent.ts'
 import { RuntimeError } from '../../../core/errors.ts'
 import { asText } from '../../../core/messages.ts'
-import { remoteCalls } from '../../../core/remote-legs.ts'
+import { remoteCalls } from '../../../core/remote.ts'
 import { sha256 } from '../../../lib/canonical.ts'
 import { answerSchema } from '../answer-schema.ts'
 import { Changes, patched } from '../changes.ts'

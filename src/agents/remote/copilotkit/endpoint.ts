@@ -7,6 +7,7 @@ import { digestOf } from '../../../lib/canonical.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { type ActionParameter, actionTool } from '../../../tools/actions.ts'
 import { payloadOf } from '../answers.ts'
+import { refusalOf } from '../egress.ts'
 import { jsonLines } from '../lines.ts'
 import { accepted, mayRepeat, pause, type ReachOptions, type RunAbout, reach } from '../reach.ts'
 import {
@@ -78,7 +79,9 @@ export function copilotKitEndpoint(options: CopilotKitEndpointOptions): Remote {
   return {
     name: origin + pathname, // for the log: an address may hold a key
     async find(signal): Promise<Found> {
-      const response = await post('info', { properties: {} }, signal)
+      const response = await post('info', { properties: {} }, signal).catch((error: unknown) => {
+        throw refusalOf(error) ?? error // it starts no work
+      })
       const { agents, actions } = readInfo(await response.json().catch(() => undefined))
       return {
         agents: (agents ?? []).map((one) =>

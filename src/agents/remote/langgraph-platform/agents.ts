@@ -5,6 +5,7 @@ import { isStop, LegStop } from '../../../core/leg.ts'
 import { digestOf } from '../../../lib/canonical.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { payloadOf } from '../answers.ts'
+import { refusalOf } from '../egress.ts'
 import { accepted, mayRepeat, pause, type Reach, type ReachOptions, reach } from '../reach.ts'
 import {
   type LegEnd,
@@ -33,6 +34,9 @@ const label = 'handrail_effect'
 /** Times that a run which goes on is joined again after its stream has ended. */
 const joins = 5
 
+/** Lookups of a run that is rejoined, in all. */
+const lookups = 5
+
 /** Graphs of a LangGraph Platform deployment, or of any server that has its API. */
 export function langGraphPlatform(options: LangGraphPlatformOptions): Agent[] {
   const { deploymentUrl, langsmithApiKey, agents, ...rest } = options
@@ -44,7 +48,7 @@ export function langGraphPlatform(options: LangGraphPlatformOptions): Agent[] {
       await clientFor(deploymentUrl, langsmithApiKey, way, ctx, signal)
     return remoteAgent(about, {
       timeout: way.total,
-      work: (request) => work(name, assistant, way, open, request),
+      work: (request) => work(name, assistant, way, open, request, rest.idempotent ?? false),
       async look({ effectId, attempt }, place, signal) {
         const client = await open(undefined, signal)
         const threadId = String(place?.threadId ?? uuidOf(effectId))
@@ -62,6 +66,7 @@ async function* work(
   way: Reach,
   open: Open,
   request: LegRequest,
+  idempotent: boolean,
 ): AsyncGenerator<AgentEvent, LegEnd, undefined> {
   const { ctx, signal, effectId, attempt, fork } = request
   const threadId = String(fork?.threadId ?? uuidOf(effectId))
@@ -69,22 +74,31 @@ async function* work(
   const over = new AbortController()
   const ends = AbortSignal.any([signal, over.signal])
   const client = await open(ctx, ends)
-  let runId = request.rejoin ? await find(client, threadId, `${effectId}/${attempt}`) : undefined
+  const effect = `${effectId}/${attempt}`
+  let runId: string | undefined
   try {
-    // It was there a moment ago: starting it again could do the work twice.
-    if (request.rejoin && runId === undefined) throw new RuntimeError('remote_cut')
-    if (runId === undefined) {
-      yield* untilThere(way, ends, () =>
-        client.threads.create({ threadId, ifExists: 'do_nothing' }),
-      )
-      const payload = payloadFor(request, `${effectId}/${attempt}`, way.properties(ctx))
+    if (request.rejoin) {
+      runId = await findAgain(client, threadId, effect, ends)
+      // It was there a moment ago: starting it again could do the work twice.
+      if (runId === undefined) throw new RuntimeError('remote_cut')
+    } else {
+      const create = () => client.threads.create({ threadId, ifExists: 'do_nothing' })
+      yield* repeated(way, ends, async function* () {
+        await create().catch((error: unknown) => {
+          throw beforeBeginning(known(error))
+        })
+      })
+      const payload = payloadFor(request, effect, way.properties(ctx))
       const created = ({ run_id }: { run_id: string }) => {
         runId = run_id
       }
       const more = { signal: ends, onRunCreated: created }
-      await ctx.hold() // making the thread may have taken a while
-      const events = client.runs.stream(threadId, assistant, { ...payload, ...more })
-      yield* readOn(events as Events, hearing, () => runId !== undefined && !ends.aborted)
+      const start = async function* () {
+        await ctx.hold() // creating the thread, or an earlier attempt, may have taken a while
+        const events = client.runs.stream(threadId, assistant, { ...payload, ...more })
+        yield* readOn(events as Events, hearing, () => runId !== undefined && !ends.aborted)
+      }
+      yield* repeated(way, ends, start, () => runId === undefined, idempotent)
     }
     if (runId === undefined) throw wrong('it does not say which run it began')
     yield* joined(client, threadId, runId, request.rejoin ? '-1' : undefined, hearing, ends)
@@ -113,19 +127,22 @@ const begun = (error: RuntimeError): RuntimeError =>
     ? new RuntimeError('remote_cut', undefined, { cause: error })
     : error
 
-/** Creates the thread, which starts nothing and may be repeated. */
-async function* untilThere(
+/** Makes a request again, with back-off, while it may be repeated and its failure means that no run was started. */
+async function* repeated(
   { attempts }: Reach,
   signal: AbortSignal,
-  make: () => Promise<unknown>,
+  make: () => AsyncGenerator<AgentEvent, void, undefined>,
+  isOpen = () => true,
+  idempotent = false,
 ): AsyncGenerator<AgentEvent, void, undefined> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await make()
-      return
+      return yield* make()
     } catch (error) {
-      const failure = beforeBeginning(known(error))
-      if (signal.aborted || !mayRepeat(failure, true) || attempt >= attempts) throw failure
+      if (error instanceof LegStop) throw error
+      const failure = known(error)
+      const isLast = signal.aborted || attempt >= attempts
+      if (isLast || !isOpen() || !mayRepeat(failure, idempotent)) throw failure
       const inMs = pause(attempt)
       const { code, message } = failure
       yield { type: 'event', name: 'retry', value: { attempt: attempt + 1, inMs, code, message } }
@@ -136,6 +153,8 @@ async function* untilThere(
 
 /** No run can have begun before its thread was confirmed, whatever became of the thread. */
 function beforeBeginning(error: RuntimeError): RuntimeError {
+  const refusal = refusalOf(error)
+  if (refusal) return refusal
   if (!lost.has(error.code)) return error
   return new RuntimeError('remote_unavailable', undefined, { cause: error })
 }
@@ -196,6 +215,25 @@ function unlessCut(error: unknown): undefined {
 
 /** Failures after which a request may have been carried out. */
 const lost = new Set<string>(['remote_cut', 'remote_timeout', 'remote_outcome_unknown'])
+
+/** Finds the run. A lookup, which is only a read, is repeated if the remote cannot be reached or fails. */
+async function findAgain(
+  client: Client,
+  threadId: string,
+  effect: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await find(client, threadId, effect)
+    } catch (error) {
+      const { code } = known(error)
+      const mayPass = lost.has(code) || code === 'remote_unavailable' || code === 'remote_failed'
+      if (signal.aborted || !mayPass || tries >= lookups) throw error
+      await systemClock.sleep(pause(tries), signal)
+    }
+  }
+}
 
 async function find(client: Client, threadId: string, effect: string): Promise<string | undefined> {
   const limit = 100

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { AgentContext, AgentEvent } from '../../../core/agent.ts'
 import { RuntimeError } from '../../../core/errors.ts'
-import { remoteCalls } from '../../../core/remote-legs.ts'
+import { remoteCalls } from '../../../core/remote.ts'
 import { canonical, digestOf } from '../../../lib/canonical.ts'
 import { Changes } from '../changes.ts'
 import { questionIn } from '../questions.ts'
