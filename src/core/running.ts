@@ -69,6 +69,7 @@ export function running({ setups, rules, guard, secrets, newId, ...setup }: Setu
       const { agent: entry, model } = setupOf(request.agent)
       const agent = entry.name
       const { whenBusy = 'reject', agent: _, rules: client, ...rest } = request
+      await pauseBefore(Object.keys(request.options?.forwarded ?? {}).length)
       const brought = request.options && secrets.split(request.options, clientId)
       const key = rules.keyHeader && request.options?.headers?.[rules.keyHeader]
       if (brought) rest.options = { ...brought.options, ...(key && { clientKey: true }) }
