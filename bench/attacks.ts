@@ -73,8 +73,8 @@ const nested = list(380, () => list(55, () => 0).reduce<unknown>((value) => [val
 const edited = (n: unknown) => JSON.stringify({ approved: true, edited_input: { n } })
 
 /**
- * 249 words of 200 characters whose states had neighbouring places in a hash table of 2^17 places with linear probing,
- * the one that the word search used to have; and a character whose place is there too.
+ * 249 words of 200 characters, and a character, whose states hash to neighbouring slots of a table of 2^17 slots with
+ * linear probing. Shows that the word search does not depend on such a table.
  */
 function collidingWords(): { words: string[]; character: string } {
   const units = [...list(0x5100, (n) => 0x4e00 + n), ...list(0x2b00, (n) => 0xac00 + n)]

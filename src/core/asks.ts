@@ -292,7 +292,7 @@ async function readEdits(
   return edits
 }
 
-/** Older versions put the input after the transform of its schema on the card: an edit of it has two readings. */
+/** Cards of older versions show the input after the transform, so an edit could mean the value before or after it. */
 const transformed =
   'the card of this approval was made by an older version of the server and shows the input after the transform of its schema. Approve it unchanged, or reject it.'
 

@@ -46,7 +46,7 @@ const page = () =>
     '| chats, approvals, workflow, governor | the ids in the address, and the body |',
     '| AG-UI `run`, GraphQL `generateCopilotResponse` | the agent, and the content of the last user messages in the list; with AG-UI also `branchFrom` |',
     '',
-    'On AG-UI and GraphQL, ids, timestamps, earlier messages and what follows the user messages may differ. A client that makes a',
+    'On AG-UI and GraphQL, ids, timestamps, earlier messages and messages after the user messages may differ. A client that makes a',
     'new message id for each attempt therefore joins the first run. The key covers the user messages only: an answer to a question is',
     'identified by the question, and needs no key.',
     '',

@@ -180,8 +180,8 @@ export async function filled(text: string, at: LargePlace): Promise<string> {
 }
 
 /**
- * `filled` in pieces: what stands between the markers, and the data of each, which is read when it is needed. Lets other
- * requests run before each, because cached data comes without a wait.
+ * Like `filled`, but yields pieces: the text between two markers, or the data of one marker, loaded when it is needed.
+ * Lets other requests run before each load, because cached data is returned without waiting.
  */
 async function* filledPieces(
   text: string,

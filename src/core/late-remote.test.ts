@@ -228,7 +228,7 @@ test('a late answer of a remote agent waits until another driver has marked the 
   const world = await lost({ work: () => all([message('m1', 'Done.')]) })
   const claimed = await world.store.claim(world.threadId, 'third', 600_000)
   world.running.open()
-  await pause(300) // the offer has met an effect that is intended
+  await pause(300) // meanwhile, the offer finds the effect still `intended`
   const before = await entriesOf(world.store, world.threadId, 'effect.done')
   expect(before).toEqual([])
   await world.store.release(world.threadId, claimed!.fence)
@@ -305,7 +305,7 @@ test('a late answer for a cancelled run settles the effect and shows no message 
   expect(texts(state)).toEqual([])
   const journal = await store.read(threadId)
   expect(journal.map(({ body }) => body).join()).not.toContain('Late.')
-  // The next run does not continue from what it did not show.
+  // The next run does not continue from the output of the cancelled run.
   const next = await runtime.start(caller, 'c', { messages: [userText('n', 'more')] })
   await until(statusIs(next.runId, 'completed'))
   expect(requests[1]?.place).toBeUndefined()
@@ -405,9 +405,11 @@ test.each([
 })
 
 test('an answer that ends quietly after the leg was told to stop is no late evidence', async () => {
+  let stopped = false
   const work: Work = async function* ({ signal }) {
     yield { type: 'state', value: {} }
     await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    stopped = true
     yield message('m1', 'Half.')
     return end()
   }
@@ -416,6 +418,7 @@ test('an answer that ends quietly after the leg was told to stop is no late evid
   await pause(100)
   clock.advance(2_001) // the first server stops reading
   await pause(200)
+  expect(stopped).toBe(true)
   statusIs(runId, 'waiting')(state)
   inDoubt(state)
   await stop()

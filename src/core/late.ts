@@ -14,7 +14,7 @@ import { decide, isAway, isLost, type Thread } from './thread.ts'
 /** The outcome of a tool call or a remote leg that the leg that made it can no longer record. */
 export type LateOutcome = Draft<'effect.done' | 'effect.failed'>
 
-/** The attempt of a remote leg that an outcome is of, and when the outcome may be recorded. */
+/** The attempt of a remote leg to which an outcome belongs, and the condition for recording it. */
 export interface RemoteAttempt {
   attempt: number
   /** Another leg may find the work at the remote and continue it. Record the outcome only if it has asked a person. */
@@ -195,7 +195,7 @@ async function answerMissed(thread: Thread, outcome: LateOutcome, newId: NewId):
   })
 }
 
-/** Whether a question about this attempt has been decided. One that ended with its run has not. */
+/** Whether a question about this attempt was decided. A question that was cancelled with its run was not decided. */
 const isDecided = ({ asks }: ThreadState, { askIds }: Run, { intent }: EffectRecord): boolean =>
   askIds.some((askId) => {
     const { ask, answer } = asks.get(askId)!
@@ -210,8 +210,8 @@ export const doubtKey = ({
 }: Pick<Body<'effect.intended'>, 'effectId' | 'attempt'>): string => `doubt:${effectId}:${attempt}`
 
 /**
- * The outcome as this run needs it. Messages that are on the thread are left out. A run that was cancelled or
- * is complete gets the settlement only: nothing of it is shown (I7), and no later run continues from it.
+ * Returns the outcome without the messages that the thread already has. For a run that was cancelled or is complete,
+ * returns only the settlement: no message is shown (I7), and no later run continues from the output.
  */
 function forRun(outcome: LateOutcome, { messages }: ThreadState, run: Run): LateOutcome {
   if (outcome.kind === 'effect.failed') return outcome

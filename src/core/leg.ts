@@ -54,7 +54,7 @@ export interface Leg {
   readonly closing: AbortSignal
   /** Records the outcome of a tool call or a remote leg that this leg can no longer record itself. */
   readonly late: (outcome: LateOutcome, remote?: RemoteAttempt) => void
-  /** A server that stops waits for this call: the leg gave it up, and its outcome may still be recorded. */
+  /** Registers a call that the leg gave up. A server that stops waits for it, because its outcome may still be recorded. */
   readonly awaitLate: (call: Promise<void>) => void
 }
 

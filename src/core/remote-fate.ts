@@ -38,17 +38,15 @@ export async function fateOf(
   if (call.idempotent) return 'run'
   const key = doubtKey(record.intent)
   const asked = askUnder(bench, key)
-  if (!asked) {
-    const result = await lookAgain(found, record, timeout, look, bench)
-    if (result === 'there') return 'rejoin'
-    if (result === 'absent') return 'run'
-  }
   if (asked) {
     if (!asked.answer) throw new LegStop('parked')
     const { outcome, value } = asked.answer
     if (outcome === 'happened') return { result: asText(value ?? '') }
     return outcome === 'did_not' ? 'run' : 'skip'
   }
+  const result = await lookAgain(found, record, timeout, look, bench)
+  if (result === 'there') return 'rejoin'
+  if (result === 'absent') return 'run'
   /** The fate of a leg whose outcome was recorded meanwhile. */
   const settled = async () => await fateOf(state.effects.get(effectId), call, evidence, bench)
   const isSettled = () => record.state === 'done' || record.state === 'failed'
@@ -159,7 +157,7 @@ async function lookAgain(
 const remaining = ({ at }: EffectRecord, limit: number, now: number): number =>
   Math.min(limit, Math.max(0, at + limit - now))
 
-/** An earlier process started a leg that is rejoined: no failure may mean that the leg did not start. */
+/** For a rejoined leg, replaces an error that means "did not start" with `remote_cut`: an earlier process started the leg. */
 export const afterStart = (fate: Fate, error: RuntimeError): RuntimeError =>
   fate === 'rejoin' && didNotStart.has(error.code)
     ? new RuntimeError('remote_cut', undefined, { cause: error })

@@ -41,7 +41,7 @@ export function remoteLine(name: string, rules: RemoteRules, bench: Bench): Remo
     one.intent.path === bench.part?.path
   const doneOf = ({ effectIds }: { effectIds: string[] }) =>
     effectIds.map((id) => effects.get(id)!).filter((one) => isOurs(one) && isRecorded(one))
-  // Recorded late for a run that has been cancelled, a leg has no output and is no end to continue from.
+  // A leg that was recorded late for a cancelled run has no output. Later legs do not continue from it.
   const isRecorded = (one: EffectRecord) =>
     one.state === 'done' &&
     one.output !== undefined &&
@@ -90,7 +90,7 @@ async function* remoteLeg(
   }
   if (typeof fate === 'object' && 'unrecorded' in fate) {
     yield* guarded(replay(fate.unrecorded), guard)
-    await channel.commit() // what comes next looks for it
+    await channel.commit() // the next leg reads the messages
     return
   }
   if (typeof fate === 'object') {
@@ -206,7 +206,7 @@ function stopSignal(leg: AbortSignal, time: AbortSignal, timeout: number, clock:
   return { signal: own.signal, leave }
 }
 
-/** Whether the remote itself reported the failure: then it is certain. */
+/** Whether the remote itself reported the failure. Only then is the failure certain. */
 const isReported = (error: unknown): boolean => isRuntimeError(error, 'remote_failed')
 
 async function* replay(

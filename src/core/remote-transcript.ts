@@ -42,7 +42,7 @@ export class Transcript {
   }
 }
 
-/** Events of a leg that was recorded late and that the thread does not have. */
+/** Events of a late-recorded leg that the thread lacks. Empty if the thread has all of its messages. */
 export function unrecordedOf(
   { unrecorded = [] }: EffectRecord,
   { messages }: ThreadState,

@@ -121,7 +121,7 @@ function* settingsIn(text: string): Generator<[from: number, to: number]> {
   }
 }
 
-/** Where the values of secrets in sentences (`the password is ...`) and of users in calls of curl (`-u user:password`) are. */
+/** Yields the ranges of secrets in sentences (`the password is ...`) and of passwords in curl commands (`-u user:password`). */
 function* spokenIn(text: string): Generator<[from: number, to: number]> {
   const form = /\bcurl\b/i.test(text) ? spokenOrUser : spoken
   let end = 0
@@ -134,11 +134,11 @@ function* spokenIn(text: string): Generator<[from: number, to: number]> {
   }
 }
 
-/** Words that follow `is` in "the password is required" have no digits and no signs inside. */
+/** The word after `is` must contain a digit or a sign. Ordinary words, as in "the password is required", have none. */
 const spoken =
   /\b(?:passw(?:or)?d|passphrase|passcode|pwd|(?:api|access|secret)[-_ ]?key|token)\s{1,4}is\s{0,4}:?\s{1,4}["'`]?(?<word>(?=[^\s"'`,;]{0,63}(?:\d|[@#$%^&*_+=!?~](?=\w)))(?!\d{1,3}\b)[^\s"'`,;]{4,1024})/gi
 
-/** `docker run -u 1000:1000` names a user and a group. */
+/** Does not match two numbers: `docker run -u 1000:1000` names a user id and a group id. */
 const user =
   /(?<=^|\s)(?:-u|--user|--proxy-user)[\s=]{0,4}["']?(?!\d{1,10}:\d{1,10}(?:\s|$))[^\s:"']{0,256}:(?<user>[^\s"']{1,1024})/g
 

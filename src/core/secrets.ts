@@ -143,7 +143,7 @@ export class RunSecrets {
     return secrets?.headers[name] ?? secrets?.others[name] ?? options.headers?.[name]
   }
 
-  /** The texts among a run's secrets, which nothing may repeat. The same list until the secrets change. */
+  /** Returns the secret strings of a run, which must be redacted. Returns the same array until the secrets change. */
   textsOf(runId: string): readonly string[] {
     const kept = this.#kept.get(runId)
     if (!kept) return noTexts
@@ -222,7 +222,7 @@ interface Kept {
   secrets: Secrets
   characters: number
   owner: string
-  /** The texts among the secrets, once they are asked for. */
+  /** The result of `textsAmong`, computed by the first call of `textsOf`. */
   texts?: readonly string[]
 }
 
@@ -316,7 +316,7 @@ const nameField =
   /^(k|name|key|header|field|label|id|variable|var|param|parameter|property|attribute|setting|env|title)$/i
 const valueField = /^(v|val|values?|content|data|text|default|defaultValue)$/i
 const typeField = /^(type|kind|scheme)$/i
-/** Other values of a credential may be about it: `{ type: 'password', text: 'Enter your password' }`. */
+/** Fields that hold the secret of a credential. Its other fields may describe it: `{ type: 'password', text: 'Enter your password' }`. */
 const typedField = /^(v|val|values?)$/i
 const secretType = /^(bearer|token|api[-_ ]?key|password)$/i
 const maxPairName = 100

@@ -163,7 +163,7 @@ export interface EffectRecord {
   at: number
   messageId: string | undefined
   output: string | undefined
-  /** See `effect.done`. Those whose messages are on the thread have been recorded since. */
+  /** See `effect.done`. Messages that the thread already has were recorded later. */
   unrecorded?: readonly AgentEvent[]
   error: Failure | undefined
   usage: Usage | undefined

@@ -228,7 +228,7 @@ export class Thread {
       const range = { after, limit: pageSize, bytes: pageBytes }
       const entries = await this.#around.store.read(this.threadId, range)
       const length = entries.reduce((sum, { body }) => sum + body.length, 0)
-      const isLast = entries.length < pageSize && length < pageBytes / 8 // it did not end for its size
+      const isLast = entries.length < pageSize && length < pageBytes / 8 // neither limit ended the page
       after = entries.at(-1)?.seq ?? after
       const transitions = byTransition([...open, ...(await parse(entries))])
       open = (isLast ? undefined : transitions.pop()) ?? []
@@ -241,7 +241,7 @@ export class Thread {
     }
   }
 
-  /** Folds a transition without a wait, except entries that a commit has folded meanwhile. */
+  /** Folds a transition in one turn of the event loop. Skips entries that a commit has folded meanwhile. */
   #foldAll(transition: readonly Known[]): void {
     const folded: Known[] = []
     for (const entry of transition)
@@ -331,8 +331,8 @@ const isOvertaken = (error: unknown): boolean =>
   isRuntimeError(error, 'journal_conflict') && error.data?.fact === chainFact
 
 /**
- * Entries that are read at once, and their bytes: a store decodes a page in one step. An entry may have 1 KB besides its
- * body, so that a page which ends for its bytes has at least `pageBytes / 8` characters of bodies.
+ * Limits of one page: entries, and bytes. A store decodes a page in one step. Up to 1 KB of an entry is not its body, so
+ * a page that reached the byte limit has at least `pageBytes / 8` characters of bodies.
  */
 const pageSize = 250
 const pageBytes = 1_000_000

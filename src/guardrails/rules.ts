@@ -124,8 +124,8 @@ export function judgeBy(
 const mostNamed = 10
 
 /**
- * Reads a client's own words, before the first text is judged. It knows them, so a refusal names the word that comes
- * first in its list.
+ * Returns a function that judges texts by a client's own word lists. Reads the lists before the first text. The client
+ * knows its words, so a refusal names the found word that comes first in the list.
  */
 export function readClientRules({ allow, deny }: ClientRules) {
   let searches: Promise<[denied: WordSearch, allowed: WordSearch]> | undefined
@@ -152,7 +152,7 @@ export function readClientRules({ allow, deny }: ClientRules) {
   }
 }
 
-/** Builds a search and lets others run between its steps. */
+/** Builds a search. Lets other requests run between its steps. */
 async function searchOf(words: readonly string[]): Promise<WordSearch> {
   const steps = WordSearch.build(words)
   for (;;) {

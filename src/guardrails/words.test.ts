@@ -46,7 +46,7 @@ describe('WordSearch', () => {
     expect(pauses.length).toBeGreaterThanOrEqual(30)
   })
 
-  test('pauses after a bounded number of results, also where every character ends 200 words', () => {
+  test('a word search pauses after a bounded number of results, also where every character ends 200 words', () => {
     const words = Array.from({ length: 200 }, (_, i) => '秘'.repeat(i + 1))
     const between: number[] = [0]
     for (const word of new WordSearch(words).find('秘'.repeat(4_000)))
@@ -56,14 +56,14 @@ describe('WordSearch', () => {
     expect(Math.max(...between)).toBeLessThan(10_000)
   })
 
-  test('find skips a character that ends only words from the limit on', () => {
+  test('a word search skips positions where only words at or above the limit end', () => {
     const words = ['秘密', '秘', '密']
     expect(found(words, '秘密').map(({ word }) => word)).toEqual([1, 0, 2])
     const limited = [...new WordSearch(words).find('秘密', { words: 1 })]
     expect(limited.map((word) => word?.word)).toEqual([0, 2])
   })
 
-  test('pauses while it reads 50,000 characters of words', () => {
+  test('building a word search pauses while it reads 50,000 characters of words', () => {
     const words = Array.from({ length: 250 }, (_, i) => `${'ab'.repeat(98)}${1_000 + i}`)
     const steps = WordSearch.build(words)
     let pauses = 0

@@ -10,7 +10,7 @@ const secondForms: Record<string, string> = {
 
 /** Characters that are folded at once. */
 const partLength = 8_192
-/** Steps from state to state after which building or searching lets others run: about a millisecond. */
+/** State transitions after which building or searching yields: about a millisecond. */
 const pauseEvery = 8_192
 
 export interface FoundWord {
@@ -27,18 +27,18 @@ export interface FoundWord {
  * hash table, because a client that knows its hash function could choose words whose entries collide.
  */
 interface Tree {
-  /** By state: the first state that follows it. Its successors end where those of the next state begin. */
+  /** By state: its first child. Its children end where the children of the next state begin. */
   readonly first: Int32Array
   /** By state: the UTF-16 unit that leads to it. */
   readonly unit: Uint16Array
-  /** By state: its characters, the state of its longest proper suffix, and the nearest suffix that is a word. */
+  /** By state: its length, its suffix link (the longest proper suffix), and its output link (the nearest suffix that is a word). */
   readonly depth: Int32Array
   readonly suffix: Int32Array
   readonly ending: Int32Array
   /** By state: the first word of the list that ends there, or -1, and the lowest index of all words that end there. */
   readonly word: Int32Array
   readonly lowest: Int32Array
-  /** By word: found only between characters that are no letters and numbers. */
+  /** By word: whether it is found only as a whole word, between characters that are neither letters nor numbers. */
   readonly whole: readonly boolean[]
   /** Characters of the longest word, and whether any word has a space. */
   readonly longest: number
@@ -48,7 +48,7 @@ interface Tree {
 /** Index that no word has. */
 const noWord = 2 ** 31 - 1
 
-/** Builds the tree. Yields after at most `pauseEvery` steps, as an opportunity to let others run. */
+/** Builds the tree. Yields after about `pauseEvery` steps, so that the caller can let other requests run. */
 function* buildTree(words: readonly string[]): Generator<undefined, Tree> {
   const folded: string[] = []
   let work = 0
@@ -79,7 +79,7 @@ function* buildTree(words: readonly string[]): Generator<undefined, Tree> {
   let states = 1
   for (let state = 0; state < states; state++) {
     first[state] = states
-    // The suffix is a shorter state, so it is complete.
+    // States are completed by depth, so the state of the shorter suffix is complete.
     if (before[state] !== 0) {
       let shorter = suffix[before[state]!]!
       let next = nextState(tree, shorter, unit[state]!)
@@ -146,15 +146,15 @@ export class WordSearch {
     this.hasSpaces = tree.hasSpaces
   }
 
-  /** Reads words in steps of about a millisecond. Yields between them, as an opportunity to let others run. */
+  /** Reads words in steps of about a millisecond. Yields between them, so that the caller can let other requests run. */
   static *build(words: readonly string[]): Generator<undefined, WordSearch> {
     return new WordSearch(words, yield* buildTree(words))
   }
 
   /**
-   * All words in the text; undefined after about a millisecond, as an opportunity to let others run. Returns how many
-   * characters at the end of the text may be the beginning of a word. Skips characters that end only words from
-   * index `limit.words` on; the caller may lower this limit between two results.
+   * Yields all words in the text, and `undefined` after about a millisecond, so that the caller can let other requests
+   * run. Returns how many characters at the end of the text may begin a word. Skips positions where only words with an
+   * index of `limit.words` or more end. The caller may lower this limit between two results.
    */
   *find(
     text: string,
@@ -196,7 +196,7 @@ export class WordSearch {
     return state === 0 ? 0 : text.length - starts[(read - depth[state]!) % this.longest]!
   }
 
-  /** The words that end in a state. Returns how many there are; those that are parts of longer words count too. */
+  /** Yields the words that end in a state. Returns how many candidates it examined, also those inside a longer word. */
   *#wordsAt(
     text: string,
     to: number,

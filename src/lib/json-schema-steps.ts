@@ -20,7 +20,7 @@ const charactersPerStep = 16
 /** Steps of `pattern` that take as long as one step. */
 const patternStepsPerStep = 4
 
-/** Applied to the value itself. With `unevaluated…` keywords they copy the names of its evaluated properties. */
+/** Keywords whose subschemas apply to the value itself. If the schema has `unevaluated…` keywords, they copy the names of evaluated properties. */
 const inPlace = new Set(['$ref', '$dynamicRef', '$recursiveRef', 'anyOf', 'oneOf', 'allOf', 'if'])
 /** Keywords that read every item, every property name or every character of the value. */
 const readsAll = new Set([
@@ -31,13 +31,13 @@ const readsAll = new Set([
 /** Keywords that make an error for each of their names or branches. */
 const makesErrors = new Set(['required', 'anyOf', 'oneOf'])
 
-/** Code of Ajv that escapes a name, for every reference and error below it. Ours escapes each name once. */
+/** Matches code that Ajv writes to escape a property name for each reference and error below it. The replacement escapes each name once. */
 const escaping = /(\w+)\.replace\(\/~\/g, ?"~0"\)\.replace\(\/\\\/\/g, ?"~1"\)/g
 const escapeName = 'handrailEscape'
-/** Code of Ajv that copies all errors for each reference that fails. Ours appends the new ones. */
+/** Matches code that Ajv writes to copy all errors for each reference that fails. The replacement appends the new errors. */
 const copying = /\bvErrors\.concat\(([\w.]+)\)/g
 const appendErrors = 'handrailAppend'
-/** Neither replacement contains a quote or a backslash: a text of a schema in the code remains a text. */
+/** The replacements contain no quote and no backslash, so a string literal that comes from the schema stays one string literal. */
 const inLinearTime = (code: string): string =>
   code
     .replaceAll(escaping, `self.${escapeName}($1)`)
@@ -59,7 +59,7 @@ export function boundSteps(ajv: Ajv, { _, Name }: CodeWriter, maxErrors: number)
     budget.steps -= steps
     if (budget.steps < 0) throw new TooManySteps()
   }
-  /** Items, properties, or the steps that reading the characters takes. */
+  /** The number of items or properties, or the steps for reading the characters of a string. */
   const sizeOf = (value: unknown): number => {
     if (typeof value === 'string') return value.length / charactersPerStep
     if (typeof value !== 'object' || value === null) return 0
@@ -92,7 +92,7 @@ export function boundSteps(ajv: Ajv, { _, Name }: CodeWriter, maxErrors: number)
     const errors = new Name('errors')
     const call = gen.scopeValue('func', { ref: step })
     gen.code(_`${call}(${steps}, ${each}, ${each === 0 ? 0 : data})`)
-    // Inside `anyOf` and the like an error may still be dropped; elsewhere the value does not fit.
+    // Inside a keyword such as `anyOf`, Ajv may drop errors later. Elsewhere, an error means that the value does not fit.
     if (it.compositeRule) return
     gen.if(_`${errors} >= ${maxErrors}`, () => {
       gen.assign(_`${it.validateName}.errors`, new Name('vErrors'))

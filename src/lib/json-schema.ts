@@ -74,7 +74,7 @@ function compile(json: object, { unsupportedPatterns }: SchemaOptions): SchemaCh
     }
     const test = (text: string) => {
       const found = search(text)
-      // Neither answer is right: below `not`, a pattern that is not found accepts the value.
+      // Neither true nor false is safe: below `not`, "not found" would accept the value.
       if (found === undefined) throw new TooManySteps()
       return found
     }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { textsOf } from './json-texts.ts'
 
-test('yields the strings and field names of a value, and no numbers or indexes', () => {
+test('textsOf yields the strings and field names of a value, and no numbers or indexes', () => {
   const value = { a: ['b', 1, { c: null }], d: 'e' }
   expect([...textsOf(value)].sort()).toEqual(['a', 'b', 'c', 'd', 'e'])
   expect([...textsOf('text')]).toEqual(['text'])

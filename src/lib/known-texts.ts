@@ -9,11 +9,11 @@ const maxCompared = 4_000_000
  * one pass looks at each position for the longest known text that begins there.
  */
 export class KnownTexts {
-  /** In the order of UTF-16 units: all texts that a position starts with precede the place of its rest in this order. */
+  /** Sorted by UTF-16 units. A known text that the rest of the input starts with sorts before that rest, or equals it. */
   readonly #sorted: readonly string[]
-  /** By text: the longest other text that it starts with, or -1. */
+  /** By known text: the index of the longest other known text that is a prefix of it, or -1. */
   readonly #prefix: Int32Array
-  /** Hashes of the first characters of all texts. Rules out nearly every position. */
+  /** Bloom filter of the first `minLength` characters of all known texts. Rules out nearly every position. */
   readonly #starts = new Uint8Array(2 ** (filterBits - 3))
 
   constructor(known: readonly string[]) {
@@ -67,7 +67,7 @@ export class KnownTexts {
   #lengthAt(text: string, at: number, budget: { left: number }): number {
     let low = 0
     let high = this.#sorted.length
-    // Characters that the rest of the text shares with the neighbours on both sides: all between them share these too.
+    // Lengths of the common prefixes of the input with the known texts just below and just above the range. All known texts in the range share the shorter one.
     let sharedLow = 0
     let sharedHigh = 0
     while (low < high) {
@@ -101,7 +101,7 @@ export class KnownTexts {
 }
 
 const factor = 0x01000193
-/** Factor of the oldest of `minLength` characters in the hash when the next character arrives. */
+/** Rolling hash: factor of the character that leaves the window of `minLength` characters. */
 const leavingFactor = Array.from({ length: minLength }).reduce<number>(
   (product) => Math.imul(product, factor),
   1,

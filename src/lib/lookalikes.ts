@@ -18,7 +18,7 @@ const twins = new Set(cyrillicTwins + greekTwins + otherTwins)
 const greek = new Set(greekTwins)
 /** Latin letters of phonetic alphabets, and small capitals. */
 const phonetic = /[ɑɡɩɢɪɴʀʏʙʜʟ\u1D00-\u1D2Bꜰꜱ]/
-/** Letters in parentheses, circles and squares (Ⓑ, 🅱), which are no letters to Unicode. Not the halves of flags. */
+/** Letters in parentheses, circles and squares (Ⓑ, 🅱). Unicode does not class them as letters. Without the regional indicators that form flags. */
 const enclosed = String.raw`\u249C-\u24E9\u{1F110}-\u{1F129}\u{1F130}-\u{1F149}\u{1F150}-\u{1F169}\u{1F170}-\u{1F189}`
 const isEnclosed = new RegExp(`^[${enclosed}]$`, 'u')
 /** Signs that look like those of addresses and paths: / . : @ _ \ */
@@ -32,7 +32,7 @@ const isHyphen = new RegExp(`[${hyphens}]`)
 const joint = String.raw`[\w:\/.@\\\-${signs}${fullStop}${hyphens}]`
 const oddSign = new RegExp(`(?<=${joint})[${signs}${fullStop}${hyphens}](?=${joint})`, 'g')
 const isJoint = new RegExp(joint)
-/** A run of what addresses and paths are made of, and a separator inside of it. */
+/** A run of characters of addresses and paths; and a separator inside such a run. */
 const joints = new RegExp(`${joint}+`, 'g')
 const separator = new RegExp(String.raw`\w[:\/.@\\${signs}${fullStop}]+\w`)
 
@@ -71,8 +71,8 @@ export function lookalikes(text: string): Lookalike[] {
 }
 
 /**
- * A fraction or a date has digits on both sides. A hyphen counts in an address or a path only. A full stop does not count where a Chinese
- * or Japanese text goes on behind the words beside it (`使用React。Vue也可以`).
+ * Finds signs that look like separators. Leaves out a sign between two digits (a fraction or a date), a hyphen outside of
+ * addresses and paths, and `。` where Chinese or Japanese text follows the words beside it (`使用React。Vue也可以`).
  */
 function signsIn(text: string): Lookalike[] {
   const found: Lookalike[] = []
@@ -88,7 +88,7 @@ function signsIn(text: string): Lookalike[] {
   return found
 }
 
-/** The whole run of joints around a sign. Each run is read once: signs behind its first are in it too. */
+/** The whole run around a sign. The caller reads each run once, because later signs of the run are inside it. */
 function runAt(text: string, at: number) {
   let start = at
   while (start > 0 && isJoint.test(text[start - 1]!)) start--

@@ -22,7 +22,7 @@ export function masked(text: string, known: readonly string[] = []): string {
   return withoutTexts(text, known).replace(secret, '***')
 }
 
-/** By list of known secrets: a list of 10,000 is sorted once, and not for each text. */
+/** Caches the search of each list of known secrets, so that a list is sorted once and not for each text. */
 const searches = new WeakMap<readonly string[], KnownTexts>()
 
 /** The text without the known secrets; shorter ones are also parts of other words. */

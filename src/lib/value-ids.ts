@@ -2,7 +2,7 @@
 const charactersPerStep = 8
 
 /**
- * Numbers JSON values: equal values have equal ids, whatever the order of their fields. Each object is read once,
+ * Assigns ids to JSON values: equal values have equal ids, whatever the order of their fields. Each object is read once,
  * so that comparing values takes time in proportion to their size, also if they contain each other.
  */
 export class ValueIds {
@@ -15,7 +15,7 @@ export class ValueIds {
   #foundIn = new Int32Array(64)
   #lists = 0
 
-  /** Calls `take` with the steps that it takes, before it takes them. Values that are in `known` keep their ids. */
+  /** `of` and `areDistinct` call `take` with their steps before each piece of work. Values in `known` keep their ids. */
   constructor(take: (steps: number) => void, known?: ValueIds) {
     this.#take = take
     this.#known = known ? known.#byText : undefined
@@ -29,7 +29,7 @@ export class ValueIds {
     }
     if (typeof value !== 'object' || value === null) {
       this.#take(4)
-      // The letter matters: V8 hashes a text of digits to its number, which the client would choose.
+      // The letter prevents hash collisions: V8 hashes a string of digits to its number, which the client could choose.
       return this.#idOf(`${typeof value === 'number' ? 'n' : 'v'}${String(value)}`)
     }
     const known = this.#byObject.get(value)

@@ -1,6 +1,6 @@
 import { RuntimeError } from '../core/errors.ts'
 
-/** Bytes of bodies that the server holds at once for one caller, or two bodies of the largest size. */
+/** Bytes of bodies that the server holds at once for one caller. Two bodies of the largest size are always allowed. */
 const minPerCaller = 64 * 1024 * 1024
 /** Callers whose bodies may reach the limit at the same time. */
 const shares = 4

@@ -8,7 +8,7 @@ interface Source {
 
 const sources = new WeakMap<Request, Source>()
 
-/** Notes the Node request that brings the body of a request. */
+/** Records the Node request that a web request was made from. */
 export function setBodySource(request: Request, incoming: IncomingMessage): void {
   sources.set(request, { incoming, bytesBefore: incoming.socket.bytesRead })
 }

@@ -105,8 +105,8 @@ function findUnfit(value: unknown): { path: string[]; problem: string } | undefi
 /** Chunks after which other requests run. */
 const chunksPerTurn = 500
 /**
- * Bytes that the frames of chunks may take beyond as many as the body. Each chunk takes 5 bytes and 2 to 5 µs: chunks
- * of one byte are refused after 16,000 of them, chunks of 5 bytes never.
+ * Bytes of chunk framing that a body may have beyond its own size. Each chunk has at least 5 bytes of framing and takes
+ * 2 to 5 µs. Chunks of one byte are refused after 16,000 of them; chunks of 5 bytes are never refused.
  */
 const maxFrameBytes = 64 * 1024
 

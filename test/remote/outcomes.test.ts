@@ -83,7 +83,7 @@ describe('an AG-UI agent', () => {
     ['303', 303, '/elsewhere'],
     ['307 to another origin', 307, 'http://127.0.0.1:1/run'],
   ])(
-    'that redirects with %s is executed once, idempotent or not (I4)',
+    'an AG-UI agent that redirects with %s is executed once, idempotent or not (I4)',
     async (_, status, location) => {
       for (const idempotent of [false, true]) {
         const { url, asked } = await remote((_, response) => {
@@ -225,7 +225,7 @@ describe("an endpoint of CopilotKit's Python SDK", () => {
   ]
 
   test.each(redirects)(
-    'has its agent executed once after redirect %i%s (I4)',
+    'the agent of a CopilotKit endpoint is executed once after redirect %i%s (I4)',
     async (status, _, headers) => {
       const { remote, executed } = await endpoint(status, headers)
       const server = await serve({ remote })
@@ -243,7 +243,7 @@ describe("an endpoint of CopilotKit's Python SDK", () => {
     ...[408, 502, 503, 504].map((status): [number, string, object] => [status, '', {}]),
     ...redirects,
   ])(
-    'has its action in doubt after status %i%s, and a person says whether it happened (I4)',
+    'an action of a CopilotKit endpoint is in doubt after status %i%s, and a person says whether it happened (I4)',
     async (status, _, headers) => {
       const { remote, executed } = await endpoint(status, headers)
       const model = scriptedModel(({ messages }) =>
@@ -328,7 +328,7 @@ describe('a LangGraph deployment', () => {
     langGraphPlatform({ deploymentUrl: far.url, agents: ['graph'], ...more })
 
   test.each(refused)(
-    'that answers %i to a start is asked again: no run started',
+    'a LangGraph deployment that answers %i to a start gets the start again, because no run started',
     async (status) => {
       const far = await langGraphRemote({ intercept: statusFor('start', status) })
       const frames = await ask(await serve({ agents: agentOf(far) }), 'c', 'go')

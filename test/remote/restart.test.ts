@@ -136,7 +136,7 @@ describe('our server is killed', () => {
     ['a direct run', {}],
     ['a workflow step with retry', { TEST_RETRIED: 'clerk' }],
   ])(
-    'in the middle of a LangGraph run, and the lookup is then refused with 429: %s starts it once (I4)',
+    'a LangGraph run of %s is started once if the server is killed and a lookup then gets 429 (I4)',
     async (_, env) => {
       const far = await langGraphRemote({
         isSilent: true,

@@ -103,31 +103,33 @@ test('a GraphQL request without a thread that is sent again with the same key st
   expect(model.requests).toHaveLength(1)
 })
 
-/** A server whose model waits in its first call until the test lets it go on. */
-async function waitingServer() {
+const threads: [string, object][] = [
+  ['with a threadId', { threadId: 'c' }],
+  ['without a threadId', { threadId: undefined }],
+]
+
+/** A GraphQL run with the key, whose model waits until the test opens `inside`. `send` sends further requests with the key. */
+async function waitingRun(at: object) {
   const inside = gate()
   const model = scriptedModel(async function* (_request, _call, signal) {
     await inside.pass(signal)
     yield text('Hello.')
   })
-  return { server: await serve({ model }), model, inside }
+  const server = await serve({ model })
+  const send = (id: string, content: string) => generate(server.url, id, content, at, key)
+  const first = send('m1', 'hi')
+  await inside.reached
+  return { server, model, inside, send, first }
 }
 
 const kindsOf = async (server: Served, chat: string) =>
   (await server.journal(chat)).map(({ kind }) => kind)
 
-test.each([
-  ['with a threadId', { threadId: 'c' }],
-  ['without a threadId', { threadId: undefined }],
-])(
+test.each(threads)(
   'a GraphQL key that is used with another message, %s, is refused and cancels nothing',
   async (_, at) => {
-    const { server, model, inside } = await waitingServer()
-    const first = generate(server.url, 'm1', 'Be slow', at, key)
-    await inside.reached
-    await expect(generate(server.url, 'm2', 'hello', at, key)).rejects.toThrow(
-      'idempotency_mismatch',
-    )
+    const { server, model, inside, send, first } = await waitingRun(at)
+    await expect(send('m2', 'hello')).rejects.toThrow('idempotency_mismatch')
     inside.open()
     const { threadId, status } = await first
     expect(status.code).toBe('Success')
@@ -138,19 +140,14 @@ test.each([
   },
 )
 
-test.each([
-  ['with a threadId', { threadId: 'c' }],
-  ['without a threadId', { threadId: undefined }],
-])(
+test.each(threads)(
   'a GraphQL request sent again with a new message id and the same key, %s, joins the first run',
   async (_, at) => {
-    const { server, model, inside } = await waitingServer()
-    const first = generate(server.url, 'm1', 'hi', at, key)
-    await inside.reached
-    const second = generate(server.url, 'm2', 'hi', at, key)
+    const { model, inside, send, first } = await waitingRun(at)
+    const second = send('m2', 'hi')
     await sleep(200) // the second request may also come after the end of the run
     inside.open()
-    const answers = [await first, await second, await generate(server.url, 'm3', 'hi', at, key)]
+    const answers = [await first, await second, await send('m3', 'hi')]
     for (const { threadId, status, messages } of answers) {
       expect(threadId).toBe(answers[0].threadId)
       expect(status.code).toBe('Success')

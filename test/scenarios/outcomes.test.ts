@@ -147,7 +147,7 @@ describe('a start whose write takes too long', () => {
     expect(runs.map(({ runId }) => runId)).toEqual([ids[0]])
   })
 
-  test('creates one chat when POST /chats with a key is sent again while the first write is under way', async () => {
+  test('POST /chats sent again with its key while the first write is under way creates one chat', async () => {
     const { server, late } = await slowServer()
     const make = () => post(server, '/chats', { id: 'c' }, { 'idempotency-key': 'k' })
     const first = await late('thread.created', make)

@@ -253,7 +253,7 @@ describe('a schema that transforms JSON to other JSON', () => {
   const decide = (server: Pick<Served, 'request'>, id: string, edited_input: unknown) =>
     server.request('POST', `/approvals/${id}`, { approved: true, edited_input })
 
-  test('the card shows the input as sent, and its title what runs', async () => {
+  test('the card of a transformed input shows the input as sent, and its title describes what runs', async () => {
     const box = paying()
     const server = await served(box, [[pay('1')], done])
     const { ask, run, stream } = await asked(server)
@@ -428,7 +428,7 @@ describe('a schema that transforms JSON to other JSON', () => {
 
     test.each([
       ['without an input', undefined],
-      ['with the input that the card shows', { amount: 500, memo: '' }],
+      ['with the input that the card shows, in another order', { memo: '', amount: 500 }],
     ])('an approval %s runs what the card showed', async (_, input) => {
       const { ids, upgrade } = await upgraded([pay('1')])
       const { box, after, finish } = await upgrade()

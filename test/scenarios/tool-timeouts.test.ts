@@ -89,7 +89,7 @@ test('over AG-UI, a call that exceeds its timeout is an interrupt, and its late 
 /** A server with a drain of 60 s that is closed while a call that exceeded its timeout still runs. */
 async function closingBank() {
   const { path: data, remove } = await temporaryDirectory()
-  onTestFinished(remove) // after the servers are closed: the order of these is reversed
+  onTestFinished(remove) // runs after the servers are closed, because these hooks run in reverse order
   const place = await slowBank({ data, env: { HANDRAIL_DRAIN_MS: '60000' } })
   const stream = await place.server.start('c', 'pay')
   await place.exceed()

@@ -92,7 +92,8 @@ async function delayOutlines(
 
 const cutOff = /The outcome of (lift|haul) is not known: it ran for too long, or the server stopped/
 
-test('a server killed while a tool ran: it is said what is waited for, and then asked', async () => {
+/** Opens a tab in which the call `lift` runs, and kills the server. */
+async function killDuringLift() {
   const { thread, open } = scene.visit()
   const tab = await open()
   await tab.say(`lift ${thread}`)
@@ -100,12 +101,23 @@ test('a server killed while a tool ran: it is said what is waited for, and then 
   await visible(tab.page.locator('.tool-call').getByText('running'))
   tab.expectTrouble()
   await scene.stage.kill()
-  await scene.stage.start()
+  return { thread, tab }
+}
+
+/** Waits until the page shows the call in doubt, opens the gate of its `check()`, and skips the call. */
+async function skipInDoubt(tab: Tab, thread: string): Promise<void> {
   await visible(tab.page.getByText(cutOff))
-  await tab.screenshot('cut-off')
   scene.stage.open(thread)
   await tab.button('Skip it').click()
   await tab.idle()
+}
+
+test('the page shows a call whose server was killed as in doubt, and then asks what happened', async () => {
+  const { thread, tab } = await killDuringLift()
+  await scene.stage.start()
+  await visible(tab.page.getByText(cutOff))
+  await tab.screenshot('cut-off')
+  await skipInDoubt(tab, thread)
 })
 
 test('a call that the page saw start is shown in doubt when the page returns after the recovery', async () => {
@@ -119,28 +131,16 @@ test('a call that the page saw start is shown in doubt when the page returns aft
   await scene.stage.start()
   await expect.poll(() => callState(thread)).toBe('unknown')
   await tab.page.unroute('**/outline')
-  await visible(tab.page.getByText(cutOff))
-  scene.stage.open(thread)
-  await tab.button('Skip it').click()
-  await tab.idle()
+  await skipInDoubt(tab, thread)
 })
 
 test('a call that comes in doubt after the page has read the outline is shown in doubt', async () => {
-  const { thread, open } = scene.visit()
-  const tab = await open()
-  await tab.say(`lift ${thread}`)
-  await tab.button('Lift the stone').click()
-  await visible(tab.page.locator('.tool-call').getByText('running'))
-  tab.expectTrouble()
-  await scene.stage.kill()
+  const { thread, tab } = await killDuringLift()
   await delayOutlines(tab, thread, 'unknown', ({ calls }) => {
     for (const call of Object.values(calls)) call.state = 'running'
   })
   await scene.stage.start()
-  await visible(tab.page.getByText(cutOff))
-  scene.stage.open(thread)
-  await tab.button('Skip it').click()
-  await tab.idle()
+  await skipInDoubt(tab, thread)
 })
 
 test('a call that starts after the page has read the outline is shown as running', async () => {

@@ -18,8 +18,8 @@ const redirectLimit = 3
 
 /**
  * A way out to the configured address: no other origin, also not by redirects, and no private address
- * behind a public name. Rejects with `remote_*` errors; a body that is cut errors with one. A request other
- * than a read whose redirect is not followed rejects with `remote_outcome_unknown`: see `refusalOf`.
+ * behind a public name. Rejects with `remote_*` errors; a body that is cut errors with one. If a redirect
+ * of a request other than GET or HEAD is not followed, rejects with `remote_outcome_unknown`; see `refusalOf`.
  */
 export function egress(
   base: URL,
@@ -92,7 +92,7 @@ export function egress(
       const { statusCode: status = 0, headers } = message
       const { location } = headers
       const isRedirect = redirectStatuses.includes(status) && location !== undefined
-      // Any other 3xx is no answer to a request other than a read.
+      // A request other than GET or HEAD takes no 3xx as an answer.
       const isAnswer = isRead ? !isRedirect : status < 300 || status > 399
       if (isAnswer) return responseOf(message, silence)
       message.destroy()
@@ -114,8 +114,8 @@ const suspended = 100
 const readLimit = 2_000
 
 /**
- * Calls `stop` after `ms` without a byte. If the process was suspended meanwhile, what the remote sent is in the
- * socket still, and timers fire before it is read: then `stop` is called a while later. Returns what cancels it.
+ * Calls `stop` after `ms` without a byte. After a suspension of the process, timers fire before the socket is read,
+ * although it may contain data. In that case, calls `stop` `readLimit` later. Returns a function that cancels the timer.
  */
 function whenSilent(ms: number, stop: () => void): () => void {
   const startedAt = performance.now()
@@ -188,8 +188,8 @@ const notConfigured = 'The request would leave the configured origin of the remo
 const mayBeDone = 'It may have done the work. Check its URL in the configuration.'
 
 /**
- * The refusal behind `remote_outcome_unknown` after a redirect that was not followed: what the answer means for a
- * request that starts no work. Sending the request again would lead to the same redirect.
+ * Returns the `remote_refused` or `remote_protocol` error behind a `remote_outcome_unknown` after a redirect, else
+ * undefined. Requests that start no work fail with it. Such a request is not sent again: it would be redirected again.
  */
 export function refusalOf(error: unknown): RuntimeError | undefined {
   if (!isRuntimeError(error, 'remote_outcome_unknown')) return undefined

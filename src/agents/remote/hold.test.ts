@@ -152,7 +152,7 @@ describe('a LangGraph run that is found after a crash', () => {
     ['graph', 'reset'],
     ['graph', 500],
   ] as const)(
-    'is rejoined by %s although one lookup fails with %s, and is not started again (I4)',
+    'a LangGraph run found after a crash is rejoined by %s although one lookup fails with %s, and is not started again (I4)',
     async (agent, status) => {
       const far = await langGraphRemote({
         isSilent: true,
@@ -170,7 +170,7 @@ describe('a LangGraph run that is found after a crash', () => {
   )
 
   test.each(['graph', 'flow'])(
-    'is not started again by %s if all later lookups fail (I4)',
+    'a LangGraph run found after a crash is not started again by %s if all later lookups fail (I4)',
     async (agent) => {
       const far = await langGraphRemote({
         isSilent: true,

@@ -69,11 +69,11 @@ export function clientList(input: RunInput, state: ThreadState): ClientList {
 }
 
 /**
- * The request's Idempotency-Key. It stands for what the user says to the agent, and for the message that an edit
- * replaces; an answer is identified by its question.
+ * Returns the request's Idempotency-Key with a digest of the agent, the last user messages and the message that an edit
+ * replaces. Answers are not part of the digest: their question identifies them.
  */
 export function keyFor(request: Request, agent: string, input: RunInput): { key?: RequestKey } {
-  if (!request.headers.has('idempotency-key')) return {} // reads no messages
+  if (!request.headers.has('idempotency-key')) return {} // without reading the messages
   const said = rawMessages(input).flatMap(({ role, content }): ListedMessage[] => {
     if (role === 'system' || role === 'developer') return []
     return role === 'user' ? [{ user: content }] : ['other']

@@ -79,7 +79,7 @@ export function aguiRuns({ runtime, heartbeats, whenBusy }: AguiOptions) {
     const { caller, agent, input, to } = one
     const thread = await runtime.find(caller, input.threadId)
     const state = thread?.state ?? emptyState('')
-    usedKey(state, one.key) // before an answer counts: a refused request changes nothing
+    usedKey(state, one.key) // before answers are recorded, so that a refused request changes nothing
     const news = reconcile(state, clientList(input, state))
     refuseManyNew([...news.imported, ...news.said], 'body.messages')
     if (news.forged.length > 0) throw forged(news.forged[0]!)

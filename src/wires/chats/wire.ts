@@ -310,7 +310,7 @@ export function chatsWire(runtime: Runtime, heartbeats: Heartbeats): Route[] {
         const { id = byKey ?? runtime.newId('chat'), ...rest } = body
         const creating = { ...rest, ...(key && { key }) }
         const { thread, fresh, again } = await runtime.create(caller, id, creating)
-        // Chats that older servers created by a key have no record of it.
+        // A chat that an older server created with a key has no entry for the key.
         if (!(fresh || again || byKey)) throw new RuntimeError('thread_exists')
         return json(await chatJson(thread.state, { all: false }), 201)
       },

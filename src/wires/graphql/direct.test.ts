@@ -36,7 +36,7 @@ test('the part with a long state is sent in chunks of a limited size, and its he
   const chunks: Buffer[] = []
   for await (const chunk of directResponse(generated, heartbeats, failed).body!) {
     chunks.push(Buffer.from(chunk))
-    await new Promise((resolve) => setTimeout(resolve, 2)) // signs of life are due in between
+    await new Promise((resolve) => setTimeout(resolve, 2)) // keep-alives are due in between
   }
   expect(Math.max(...chunks.map(({ length }) => length))).toBeLessThan(200_000)
   const bytes = Buffer.concat(chunks)

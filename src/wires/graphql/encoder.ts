@@ -27,7 +27,7 @@ export class Encoder {
     return multipart.start + partText(multipart, JSON.stringify({ data, hasNext: true }))
   }
 
-  /** All events of a batch in one part; none of them are a sign of life. Long texts are markers here. */
+  /** All events of a batch in one part; without events, a keep-alive. Long texts stay markers. */
   parts(events: readonly RuntimeEvent[]): string {
     return partText(multipart, this.json(events)) + (isOver(events) ? multipart.end : '')
   }

@@ -41,7 +41,7 @@ const rendering = `
 const { createHash } = require('node:crypto')
 const { parentPort, workerData } = require('node:worker_threads')
 const { renderGraphiQL } = require(workerData.module)
-const page = renderGraphiQL(workerData.options).trimStart() // without a doctype at its start a page is read as of old
+const page = renderGraphiQL(workerData.options).trimStart() // the doctype must come first: without it, browsers use quirks mode
 const scripts = [...page.matchAll(/<script>([\\s\\S]*?)<\\/script>/g)]
 const digests = scripts.map(([, script]) => createHash('sha256').update(script).digest('base64'))
 const html = new TextEncoder().encode(page)

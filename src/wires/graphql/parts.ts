@@ -20,7 +20,7 @@ function range(text: string): string {
 interface Framing {
   headers: Record<string, string>
   start: string
-  /** The text before the JSON of a part, which has so many bytes. */
+  /** The text before the JSON of a part that has `bytes` bytes. */
   before(bytes: number): string
   after: string
   end: string
@@ -50,7 +50,7 @@ export async function* partTexts(
   for (const [i, step] of steps.entries()) {
     await setImmediate()
     yield step
-    steps[i] = '' // what is sent is not kept
+    steps[i] = '' // frees the sent text
   }
   yield framing.after
 }

@@ -92,7 +92,7 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     const { caller, agent, data, threadId } = one
     const thread = await runtime.find(caller, threadId)
     const state = thread?.state ?? emptyState('')
-    usedKey(state, one.key) // before an answer counts: a refused request changes nothing
+    usedKey(state, one.key) // before answers are recorded, so that a refused request changes nothing
     const messages = fromClient(data.messages, state)
     const news = reconcile(state, { messages, regenerates: false })
     // Streams of this wire have no ids: a request that continues one contains only messages that are known.
@@ -262,9 +262,9 @@ function refused(one: Said, error: unknown): Generated {
   })
 }
 
-/** The request's Idempotency-Key. It stands for what the user says to the agent; an answer is identified by its question. */
+/** Returns the request's Idempotency-Key with a digest of the agent and the last user messages. Answers are identified by their question. */
 function keyFor(request: Request, agent: string, { messages }: GenerateInput) {
-  if (!request.headers.has('idempotency-key')) return {} // reads no messages
+  if (!request.headers.has('idempotency-key')) return {} // without reading the messages
   return keyOf(request, ['generate', agent, lastUserContents(listed(messages))])
 }
 

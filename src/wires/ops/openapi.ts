@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { pauses } from '../../lib/pause.ts'
 import type { Route } from '../http.ts'
 
-/** The OpenAPI document of a route table: what is served is what is described. Lets other requests run in between. */
+/** Makes the OpenAPI document from the route table that serves the requests. Lets other requests run in between. */
 export async function openApi(routes: readonly Route[], version: string) {
   const paths: Record<string, Record<string, unknown>> = {}
   const pause = pauses()

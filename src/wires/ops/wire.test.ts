@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Runtime } from '../../core/runtime.ts'
 import { opsWire } from './wire.ts'
 
-test('the warm-up makes the API documents in steps, and the first requests for them make nothing', async () => {
+test('the warm-up makes the API documents once, and requests for them make nothing', async () => {
   let made = 0
   const routes = opsWire(
     {} as Runtime,

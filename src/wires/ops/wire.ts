@@ -12,7 +12,7 @@ export function opsWire(
   routes: () => readonly Route[],
   version: string,
 ): Route[] {
-  // Made once and in steps: it takes tens of milliseconds, and anybody may ask.
+  // Made once and in steps: it takes tens of milliseconds, and the routes need no authentication.
   const documents = lazily(async () => {
     const document = await openApi(routes(), version)
     await setImmediate()

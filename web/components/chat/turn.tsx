@@ -37,7 +37,7 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
   // Who lost the server before it told that it works does not know that it does.
   const lost = last && view.phase === 'reconnecting'
   const words = wordsOf(turn)
-  // One place for both: a card that moved to another would lose what was typed into it.
+  // One place for live and waiting turns: a card that moves to another place loses the text typed into it.
   const asks = live ? (view.outline?.asks.length ?? 0) > 0 : last && detail?.status === 'waiting'
   return (
     <div className="turn" data-run={detail?.runId}>

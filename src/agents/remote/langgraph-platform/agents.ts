@@ -34,7 +34,7 @@ const label = 'handrail_effect'
 /** Times that a run which goes on is joined again after its stream has ended. */
 const joins = 5
 
-/** Lookups of a run that is rejoined, in all. */
+/** Maximum number of lookups before a run is rejoined. */
 const lookups = 5
 
 /** Graphs of a LangGraph Platform deployment, or of any server that has its API. */
@@ -127,7 +127,7 @@ const begun = (error: RuntimeError): RuntimeError =>
     ? new RuntimeError('remote_cut', undefined, { cause: error })
     : error
 
-/** Makes a request again, with back-off, while it may be repeated and its failure means that no run was started. */
+/** Makes a request. Repeats it with back-off while attempts remain and the failure means that no run was started, or the agent is idempotent. */
 async function* repeated(
   { attempts }: Reach,
   signal: AbortSignal,
