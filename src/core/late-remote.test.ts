@@ -45,6 +45,8 @@ interface World extends Pick<Protocol, 'look'> {
   idempotent?: boolean
   /** The run's own agent, if that is not the remote one. */
   chief?: Agent
+  /** The remote agent as both servers run it. */
+  wrap?: (agent: Agent) => Agent
   /** The store as the first server sees it. */
   storeOf?: (store: Store) => Store
   guard?: Guard
@@ -66,6 +68,7 @@ async function lost({
   guard,
   look,
   chief,
+  wrap = (agent) => agent,
   storeOf = (store) => store,
 }: World) {
   const clock = warpClock()
@@ -83,7 +86,7 @@ async function lost({
     },
     ...(look && { look }),
   }
-  const agent = remoteAgent({ name: 'far', idempotent }, protocol)
+  const agent = wrap(remoteAgent({ name: 'far', idempotent }, protocol))
   const model = scriptedModel(() => [])
   const agents = [...(chief ? [chief] : []), agent].map((one) => ({ agent: one, model }))
   const spooled = new Map<string, unknown>()
@@ -221,6 +224,39 @@ test('a late answer of a remote agent that was not asked about yet is recorded w
   await until(statusIs(world.runId, 'completed')) // although the time of the leg has not passed
   expect(texts(state)).toEqual(['Done.'])
   expect(state.asks.size).toBe(0)
+  await stop()
+})
+
+test('a late answer without a new message, recorded while the next leg prepares its request, is not requested again (I4)', async () => {
+  const preparing = gate()
+  let legs = 0
+  const world = await lost({
+    before: async function* () {
+      yield message('m1', 'Done.')
+      return end()
+    },
+    work: () => all([]),
+    later: () => all([message('m2', 'Again.')]),
+    wrap: (agent) => ({
+      ...agent,
+      run: (ctx) => {
+        const isSecond = ++legs === 2
+        const whole: typeof ctx.whole = async (messages) => {
+          if (isSecond) await preparing.pass()
+          return await ctx.whole(messages)
+        }
+        return agent.run({ ...ctx, whole })
+      },
+    }),
+  })
+  const { state, until, stop } = await world.takeOver(inDoubt)
+  await preparing.reached
+  world.running.open()
+  await until(() => expect(effectOf(state)?.state).toBe('done'))
+  preparing.open()
+  await until(statusIs(world.runId, 'completed'))
+  expect(world.requests).toHaveLength(1)
+  expect(texts(state)).toEqual(['Done.'])
   await stop()
 })
 

@@ -46,8 +46,14 @@ export function remoteLine(name: string, rules: RemoteRules, bench: Bench): Remo
     one.state === 'done' &&
     one.output !== undefined &&
     unrecordedOf(one, leg.thread.state).length === 0
+  /** The number of recorded legs when the agent read the last one. */
+  let ordinal: number | undefined
   return {
-    last: () => endOf(doneOf(leg.run).at(-1)),
+    last() {
+      const done = doneOf(leg.run)
+      ordinal = done.length
+      return endOf(done.at(-1))
+    },
     legs: () => doneOf(leg.run).length,
     before() {
       if (bench.part) return undefined // a part of a run begins afresh with every run
@@ -62,7 +68,12 @@ export function remoteLine(name: string, rules: RemoteRules, bench: Bench): Remo
       const later = [...effects.values()].filter((one) => isOurs(one) && one.seq > record.seq)
       return { ...end, tip: later.every(({ runId }) => known.has(runId)) }
     },
-    leg: (call) => remoteLeg(name, doneOf(leg.run).length, call, rules, bench),
+    leg(call) {
+      // A leg that was recorded late since `last()` is replayed. With the next ordinal, it would be requested again.
+      const at = ordinal ?? doneOf(leg.run).length
+      ordinal = undefined
+      return remoteLeg(name, at, call, rules, bench)
+    },
   }
 }
 

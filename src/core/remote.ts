@@ -46,6 +46,7 @@ export interface RemoteLine {
   legs(): number
   /** The end of the last leg before this run on its branch. `tip`: no other leg has started since. */
   before(): (RemoteEnd & { tip: boolean }) | undefined
+  /** Makes one leg. If another process recorded that leg since `last()`, replays it instead. */
   leg(call: RemoteCall): AsyncGenerator<AgentEvent, void, undefined>
 }
 
