@@ -52,3 +52,26 @@ test('the part with a long state is sent in chunks of a limited size, and its he
   expect(bytes.subarray(at).toString()).toBe('\r\n-----\r\n')
   expect(states).toEqual([whole])
 })
+
+test('a long state that cannot be made to its end breaks the response off, and no other part is put inside of its part', async () => {
+  let times = 0
+  async function* steps() {
+    times++
+    yield '"a",'
+    if (times === 2) throw new Error('erased')
+    yield '"b",'
+  }
+  const broken: Generated = {
+    ...generated,
+    async *events() {
+      yield [{ ...state, state: { steps } }, { type: 'ResponseEnd', status: { code: 'Success' } }]
+    },
+  }
+  let text = ''
+  const read = async () => {
+    for await (const chunk of directResponse(broken, new Heartbeats(1_000), failed).body!)
+      text += Buffer.from(chunk).toString()
+  }
+  await expect(read()).rejects.toThrow('erased')
+  expect(text.match(/Content-Length/g)).toHaveLength(2)
+})

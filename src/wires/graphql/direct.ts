@@ -81,11 +81,17 @@ export function directResponse(
 ): Response {
   const encoder = new Encoder()
   const long = new LongTexts()
+  /** The header of a part has been sent, and its end has not. */
+  let isInPart = false
   async function* part(events: readonly RuntimeEvent[]): AsyncGenerator<string, void, undefined> {
     const json = encoder.json(events.map((event) => long.marked(event)))
     const end = isOver(events) ? multipart.end : ''
     if (!long.isIn(json)) return yield partText(multipart, json) + end
-    yield* partTexts(multipart, json, long)
+    for await (const text of partTexts(multipart, json, long)) {
+      isInPart = true
+      yield text
+    }
+    isInPart = false
     if (end !== '') yield end
   }
   async function* parts(signal: AbortSignal): AsyncGenerator<string, void, undefined> {
@@ -94,6 +100,7 @@ export function directResponse(
     try {
       for await (const events of all) yield* part(events)
     } catch (error) {
+      if (isInPart) throw error // closes the connection: the rest of a part cannot be another part
       yield* part([failed(error)])
     }
   }

@@ -35,14 +35,44 @@ export class LongTexts {
     return this.#steps.length > 0 && json.includes(this.#secret)
   }
 
-  /** A JSON text with the texts in place of their markers, in steps. */
+  /** A JSON text with the texts in place of their markers, in steps. Keeps none of the texts. */
   async *filled(json: string): AsyncGenerator<string, void, undefined> {
+    for (const part of this.#split(json)) {
+      if (typeof part === 'string') yield part
+      else yield* this.#escaped(part)
+    }
+  }
+
+  /** The number of bytes that `filled` yields. Makes each text once, even if it has several markers, and keeps none. */
+  async byteLength(json: string): Promise<number> {
+    const lengths = new Map<number, number>()
+    let bytes = 0
+    for (const part of this.#split(json)) {
+      if (typeof part === 'string') {
+        bytes += Buffer.byteLength(part)
+        continue
+      }
+      let length = lengths.get(part) ?? 0
+      if (!lengths.has(part))
+        for await (const step of this.#escaped(part)) length += Buffer.byteLength(step)
+      lengths.set(part, length)
+      bytes += length
+    }
+    return bytes
+  }
+
+  /** The parts of a JSON text: text, or the number of the long text that a marker stands for. */
+  *#split(json: string): Generator<string | number, void, undefined> {
     const [first = '', ...others] = json.split(`${this.#secret}-`)
     yield first
     for (const other of others) {
       const end = other.indexOf('.')
-      for await (const step of this.#steps[Number(other.slice(0, end))]!()) yield escaped(step)
+      yield Number(other.slice(0, end))
       yield other.slice(end + 1)
     }
+  }
+
+  async *#escaped(text: number): AsyncGenerator<string, void, undefined> {
+    for await (const step of this.#steps[text]!()) yield escaped(step)
   }
 }

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises'
 import type { LongTexts } from './long-texts.ts'
 
 /** How a result is sent: whole, or in parts. */
@@ -20,6 +19,8 @@ function range(text: string): string {
 interface Framing {
   headers: Record<string, string>
   start: string
+  /** Whether the header of a part contains its length. */
+  hasLength: boolean
   /** The text before the JSON of a part that has `bytes` bytes. */
   before(bytes: number): string
   after: string
@@ -31,8 +32,8 @@ export const partText = ({ before, after }: Framing, json: string): string =>
   before(Buffer.byteLength(json)) + json + after
 
 /**
- * A part of a response as one text, or as several if it contains long texts. Those are made in steps before the part
- * begins, because its header contains its length; other requests run in between.
+ * A part of a response as one text, or as several if it contains long texts. The long texts are made at the reader's pace
+ * and not kept. If the header needs the length, they are also made once before, to count their bytes.
  */
 export async function* partTexts(
   framing: Framing,
@@ -40,18 +41,8 @@ export async function* partTexts(
   long: LongTexts,
 ): AsyncGenerator<string, void, undefined> {
   if (!long.isIn(json)) return yield partText(framing, json)
-  const steps: string[] = []
-  let bytes = 0
-  for await (const step of long.filled(json)) {
-    steps.push(step)
-    bytes += Buffer.byteLength(step)
-  }
-  yield framing.before(bytes)
-  for (const [i, step] of steps.entries()) {
-    await setImmediate()
-    yield step
-    steps[i] = '' // frees the sent text
-  }
+  yield framing.before(framing.hasLength ? await long.byteLength(json) : 0)
+  yield* long.filled(json)
   yield framing.after
 }
 
@@ -65,6 +56,7 @@ const headersOf = (type: string) => ({
 export const multipart: Framing = {
   headers: headersOf('multipart/mixed; boundary="-"'),
   start: '\r\n---',
+  hasLength: true,
   before: (bytes) =>
     `\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${bytes}\r\n\r\n`,
   after: '\r\n---',
@@ -74,6 +66,7 @@ export const multipart: Framing = {
 const events: Framing = {
   headers: headersOf('text/event-stream; charset=utf-8'),
   start: '',
+  hasLength: false,
   before: () => 'event: next\ndata: ',
   after: '\n\n',
   end: 'event: complete\ndata:\n\n',
