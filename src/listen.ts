@@ -46,21 +46,25 @@ export async function listen(
   const listener = getRequestListener(answer as FetchCallback, { hostname, errorHandler })
   const server = createServer({ keepAliveTimeout, requireHostHeader: false }, listener)
   server.on('checkExpectation', refuseExpectation)
-  /** Connections on which a response is being sent. */
-  const busy = new WeakSet<Duplex>()
+  /** The responses that have not ended, by connection: clients may send several requests at once. */
+  const responses = new WeakMap<Duplex, Set<ServerResponse>>()
   server.on('clientError', (error, socket) => {
-    if (busy.has(socket)) socket.destroy()
-    else refuseUnreadable(error, socket)
+    // A refusal answers a request that could not be read. It must not stand in the place of another response, or inside of one.
+    const isRefusable = ({ req, headersSent }: ServerResponse) => !req.complete && !headersSent
+    const unfinished = [...(responses.get(socket) ?? [])]
+    if (unfinished.every(isRefusable)) refuseUnreadable(error, socket)
+    else socket.destroy()
   })
   let open = 0
   let heard = () => {}
   // Requests, not connections: some are opened in advance, and nothing ever comes by them.
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     open++
-    busy.add(socket)
+    const ofSocket = responses.get(socket) ?? new Set()
+    responses.set(socket, ofSocket.add(response))
     response.once('close', () => {
       open--
-      busy.delete(socket)
+      ofSocket.delete(response)
       if (open === 0) heard()
     })
   })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { scriptedModel, text } from '../../src/models/scripted.ts'
 import { raw } from '../support/raw.ts'
@@ -61,6 +62,11 @@ test.each([
     'headers of 20 KB',
     lines('GET /healthz HTTP/1.1', host, `X-Long: ${'x'.repeat(20_000)}`),
   ],
+  [
+    '400',
+    'a chunk without a size',
+    `${lines('POST /chats HTTP/1.1', host, 'Content-Type: application/json', 'Transfer-Encoding: chunked')}2\r\n{}\r\nzz\r\n`,
+  ],
 ])('the response %s to a request with %s has the safe headers', async (status, _, request) => {
   const server = await serve({ builtIns: false })
   const response = await exchange(server.url, request)
@@ -77,6 +83,17 @@ test('bytes that are not HTTP after a request add no response to its stream', as
   expect(response).not.toContain(' 400 ')
 })
 
+test('bytes that are not HTTP add no response to the stream of the second of two requests sent at once', async () => {
+  const server = await serve({ builtIns: false })
+  const both = ['/healthz', '/approvals/stream'].map((path) => lines(`GET ${path} HTTP/1.1`, host))
+  const response = await exchange(server.url, both.join(''), async (socket) => {
+    await sleep(300) // the stream has begun
+    socket.write('garbage\r\n\r\n')
+  })
+  expect(response.match(/HTTP\/1\.1 200/g)).toHaveLength(2)
+  expect(response).not.toContain(' 400 ')
+})
+
 test('a stream whose client asks to close the connection says that it will be closed', async () => {
   const server = await serve({ model: scriptedModel([[text('Yes.')]]) })
   const body = JSON.stringify({ user_message: 'Hello' })
@@ -90,8 +107,12 @@ test('a stream whose client asks to close the connection says that it will be cl
   expect(response).toContain('interaction_complete')
 })
 
-/** Sends bytes and returns what the server sends until it closes the connection, or for a second. */
-async function exchange(url: string, bytes: string): Promise<string> {
+/** Sends bytes, and what `then` sends. Returns what the server sends until it closes the connection, or for a second. */
+async function exchange(
+  url: string,
+  bytes: string,
+  then: (socket: Socket) => Promise<void> = async () => {},
+): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   let received = ''
@@ -101,6 +122,7 @@ async function exchange(url: string, bytes: string): Promise<string> {
   socket.on('error', () => {})
   const closed = once(socket, 'close')
   socket.write(bytes)
+  void then(socket)
   const late = setTimeout(() => socket.destroy(), 1_000)
   await closed
   clearTimeout(late)
