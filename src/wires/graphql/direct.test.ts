@@ -64,7 +64,10 @@ test('a long state that cannot be made to its end breaks the response off, and n
   const broken: Generated = {
     ...generated,
     async *events() {
-      yield [{ ...state, state: { steps } }, { type: 'ResponseEnd', status: { code: 'Success' } }]
+      yield [
+        { ...state, state: { steps } },
+        { type: 'ResponseEnd', status: { code: 'Success' } },
+      ]
     },
   }
   let text = ''
