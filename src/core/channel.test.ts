@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
+import { gate } from '../../test/support/gate.ts'
 import { toolLoop } from '../agents/tool-loop/agent.ts'
 import { localBus } from '../bus/local/bus.ts'
 import { systemClock } from '../lib/clock.ts'
+import type { NewId } from '../lib/ids.ts'
 import { scriptedModel, text } from '../models/scripted.ts'
 import { localQueue } from '../queue/local/queue.ts'
 import { memoryStore } from '../stores/memory/store.ts'
+import type { Agent } from './agent.ts'
 import { cancel } from './cancel.ts'
 import { userText } from './messages.ts'
 import { createRuntime } from './runtime.ts'
@@ -79,5 +82,49 @@ test('a driver whose thread was taken writes nothing more and does not try for e
   expect(thread.state.runs.get(runId)?.status).toBe('queued')
   expect(model.requests).toEqual([])
   await runtime.stop(0)
+  await served
+})
+
+test('a run that another server cancels before its start is recorded begins nothing, also in later transitions (I7)', async () => {
+  const store = memoryStore({ clock: systemClock })
+  const starting = gate()
+  const asked = gate()
+  const slow: Store = {
+    ...store,
+    append: async (id, entries, guard) => {
+      if (entries.some(({ kind }) => kind === 'run.started')) await starting.pass()
+      return await store.append(id, entries, guard)
+    },
+  }
+  const agent: Agent = {
+    name: 'assistant',
+    async *run(ctx) {
+      await starting.reached
+      yield { type: 'event', name: 'noted', value: null }
+      const answer = ctx.model({ messages: ctx.messages() })
+      asked.open()
+      await answer
+    },
+  }
+  const model = scriptedModel(() => [text('done')])
+  const serverOn = (store: Store) =>
+    createRuntime({
+      ...{ store, bus: localBus(), queue: localQueue(systemClock), log: silent },
+      agents: [{ agent, model }],
+    })
+  const [first, second] = [serverOn(slow), serverOn(store)]
+  const served = first.serve()
+  const { thread, runId } = await first.start(caller, 'c', { messages: [userText('m', 'go')] })
+  await asked.pass()
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+  const elsewhere = await second.open(caller, 'c')
+  const newId: NewId = (prefix) => `${prefix}_x`
+  await cancel(elsewhere, runId, newId, { type: 'user', id: 'u' })
+  starting.open()
+  await settled(() => first.legs === 0)
+  const kinds = (await store.read(thread.threadId, { limit: 100 })).map(({ kind }) => kind)
+  expect(kinds.slice(kinds.indexOf('run.cancelled'))).toEqual(['run.cancelled'])
+  expect(model.requests).toEqual([])
+  await first.stop(0)
   await served
 })

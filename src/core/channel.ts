@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Piece } from './agent.ts'
 import { type Draft, writeDown } from './entries.ts'
 import { isRuntimeError, RuntimeError } from './errors.ts'
-import { type Leg, LegStop } from './leg.ts'
+import { isStop, type Leg, LegStop } from './leg.ts'
 import { withoutTextsIn } from './secrets.ts'
 import type { Expectation } from './store.ts'
 import { closedBy } from './tail.ts'
@@ -27,7 +27,7 @@ interface Waiting {
   failed: (error: unknown) => void
 }
 
-/** Refused by the store once the run is being cancelled (I7). */
+/** Refused by the store unless the run is running: it may have been cancelled (I7). */
 const starts = (draft: Draft) => draft.kind === 'effect.intended' || draft.kind === 'ask.raised'
 
 /** Told to whoever says it: later it would take all that was said with it along. */
@@ -83,6 +83,8 @@ export class Channel {
   #scheduled = false
   /** The leg is over: what an agent that did not stop still says is not heard. */
   #closed = false
+  /** Set when a transition showed that the leg has lost its run: nothing is written after it. */
+  #lost: LegStop | undefined
 
   constructor(leg: Leg, clock: Clock, spool?: Spool) {
     this.#leg = leg
@@ -196,7 +198,8 @@ export class Channel {
       while (this.#waiting.length > 0) {
         const batch = this.#waiting
         this.#waiting = []
-        await this.#send(batch)
+        if (this.#lost) this.#refuse(batch, this.#lost)
+        else await this.#send(batch)
       }
     } finally {
       this.#flushing = undefined // at once: what comes next must not wait for a sender that is done
@@ -241,22 +244,37 @@ export class Channel {
         return await this.#send(batch)
       }
       // Cancelled: what was begun is still told. Any other conflict: the leg is somebody else's.
-      const cancelled = conflict?.fact === `run:${this.#leg.runId}`
-      const kept = cancelled ? batch.filter((one) => !one.drafts.some(starts)) : []
+      const cancelled = conflict?.fact === `run:${this.#leg.runId}` && (await this.#isCancelling())
       const lostIt = conflict !== undefined || isLost(error)
       const stop = lostIt ? new LegStop(cancelled ? 'cancelled' : 'lost') : error
-      const lost = batch.filter((one) => !kept.includes(one))
-      for (const one of lost) {
-        this.#held -= one.pieces.length
-        one.pieces = []
-      }
-      this.#settle(lost)
-      for (const one of lost) one.failed(stop)
-      if (lostIt) this.offer(lost.flatMap(({ drafts }) => drafts))
-      if (cancelled) await this.away(() => this.#leg.thread.sync())
+      if (lostIt && !cancelled) this.#lost = stop as LegStop
+      const kept = cancelled ? batch.filter((one) => !one.drafts.some(starts)) : []
+      this.#refuse(
+        batch.filter((one) => !kept.includes(one)),
+        stop,
+      )
       this.#leg.abort.abort(stop)
       if (kept.length > 0) await this.#send(kept)
     }
+  }
+
+  /** Reads what others wrote, and returns whether the run waits for this leg to stop. */
+  async #isCancelling(): Promise<boolean> {
+    const { thread, run } = this.#leg
+    await this.away(() => thread.sync()).catch(() => {}) // the server stops: another one writes the end
+    return run.status === 'cancelling'
+  }
+
+  /** Fails what was not written. If the leg has lost its run, outcomes are offered as evidence. */
+  #refuse(batch: readonly Waiting[], stop: unknown): void {
+    for (const one of batch) {
+      this.#held -= one.pieces.length
+      one.pieces = []
+    }
+    this.#settle(batch)
+    for (const one of batch) one.failed(stop)
+    const overtaken = isStop(stop, 'lost') || isStop(stop, 'cancelled')
+    if (overtaken) this.offer(batch.flatMap(({ drafts }) => drafts))
   }
 
   /** These are written, or never will be: what waited for them is shown. */
@@ -283,8 +301,8 @@ export class Channel {
   async #append(drafts: Draft[], expected: readonly Expectation[]): Promise<void> {
     const { thread, lease, runId, legId } = this.#leg
     const expect = [...expected]
-    if (drafts.some(starts)) expect.push({ fact: `run:${runId}`, not: 'cancelling' })
     if (drafts.some((one) => one.kind === 'run.started')) expect.push({ fact: 'leg', is: legId })
+    else if (drafts.some(starts)) expect.push({ fact: `run:${runId}`, is: 'running' })
     const kept = drafts.flatMap((one) => {
       if (one.kind !== 'effect.done' && one.kind !== 'effect.failed') return []
       const { effectId } = one.body
