@@ -1,4 +1,5 @@
 import { withoutTexts } from '../lib/masked.ts'
+import { shareClass } from '../lib/shared-class.ts'
 
 /** The one table of what can go wrong, for every wire. docs/errors.md is kept equal to it by a test. */
 interface Row {
@@ -215,6 +216,7 @@ export class RuntimeError extends Error {
     return errors[this.code].status
   }
 }
+shareClass(RuntimeError, 'RuntimeError')
 
 /**
  * An error that an agent throws for the user to read: its message says what to do, and every wire shows it as
@@ -227,6 +229,7 @@ export class AgentError extends RuntimeError {
     this.name = 'AgentError'
   }
 }
+shareClass(AgentError, 'AgentError')
 
 export function isRuntimeError(error: unknown, code?: ErrorCode): error is RuntimeError {
   return error instanceof RuntimeError && (code === undefined || error.code === code)

@@ -1,5 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
+import { shareClass } from '../lib/shared-class.ts'
 import type { Channel } from './channel.ts'
 import type { Actor } from './entries.ts'
 import { RuntimeError } from './errors.ts'
@@ -20,6 +21,7 @@ export class LegStop extends Error {
     this.why = why
   }
 }
+shareClass(LegStop, 'LegStop')
 
 export const isStop = (error: unknown, why: LegStop['why']): boolean =>
   error instanceof LegStop && error.why === why

@@ -4,6 +4,7 @@ import { atOnce } from '../lib/at-once.ts'
 import { deeperThan } from '../lib/depth.ts'
 import { isJson } from '../lib/json.ts'
 import { sameJson } from '../lib/json-patch.ts'
+import { shareClass } from '../lib/shared-class.ts'
 import type { Answer } from './entries.ts'
 import type { Recall, RecallQuery } from './recall.ts'
 
@@ -139,11 +140,13 @@ export class OutcomeUnknown extends Error {
     this.over = over
   }
 }
+shareClass(OutcomeUnknown, 'OutcomeUnknown')
 
 /** Thrown by `run` if `use.precondition` does not hold and nothing was done. A person is asked again. */
 export class PreconditionChanged extends Error {
   override name = 'PreconditionChanged'
 }
+shareClass(PreconditionChanged, 'PreconditionChanged')
 
 /**
  * Thrown by a tool that knows that its effect did not happen, also when it was told to stop. The call is
@@ -155,6 +158,7 @@ export class EffectDidNotHappen extends Error {
     this.name = 'EffectDidNotHappen'
   }
 }
+shareClass(EffectDidNotHappen, 'EffectDidNotHappen')
 
 /** Whether a call that was cut off may simply have failed: repeating it does no harm. */
 export const isHarmless = ({ idempotent, access }: Tool): boolean =>
