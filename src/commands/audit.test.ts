@@ -145,7 +145,7 @@ describe.each([
     const { code, said } = await run(audit, 'verify', '--heads', heads)
     expect(code).toBe(1)
     expect(said[0]).toBe(
-      `${refOf('three')}: broken at 1 to 8: missing, though a head of it was exported`,
+      `${refOf('three')}: broken at 1 to 8: missing, though a head of it was recorded`,
     )
     await writeFile(heads, exported.said[0]!.replace('"seq":14', '"seq":13'))
     const forged = await run(audit, 'verify', '--heads', heads)

@@ -26,8 +26,8 @@ export const faults = {
   before: 'changed since the chain began after them',
   key: 'linked with a key that was not given',
   unreadable: 'cannot be read',
-  head: 'not what it was when its head was exported',
-  truncated: 'missing, though a head of it was exported',
+  head: 'not what it was when its head was recorded',
+  truncated: 'missing, though a head of it was recorded',
   forged: 'the residue is not one that Handrail made',
 } as const
 
@@ -106,9 +106,11 @@ export class Verifier {
       this.#find(seq, 'head')
   }
 
-  /** A line that nobody can read stands where the next entry should. */
-  unreadable(): void {
-    this.#find(++this.#seq, 'unreadable')
+  /** The next entry cannot be read, or none up to `to`. */
+  unreadable(to = 0): void {
+    const seq = this.#seq + 1
+    this.#seq = Math.max(seq, to)
+    this.#find(seq, 'unreadable', this.#seq)
     this.#prevs = []
     this.#last = undefined
   }

@@ -4,6 +4,7 @@ import { systemClock } from '../lib/clock.ts'
 import { memoryStore } from '../stores/memory/store.ts'
 import { auditor } from './audit-watch.ts'
 import { draft } from './entries.ts'
+import { RuntimeError } from './errors.ts'
 import { userText } from './messages.ts'
 import type { Kept } from './store.ts'
 
@@ -11,9 +12,13 @@ import type { Kept } from './store.ts'
 function openStore() {
   const store = memoryStore({ clock: systemClock })
   const { kept } = store
-  const watched = { pages: [] as Kept[][], change: (entry: Kept): Kept => entry }
+  const watched = {
+    pages: [] as Kept[][],
+    change: (entry: Kept): Kept => entry,
+    keep: (_: Kept): boolean => true,
+  }
   store.kept = async (...all) => {
-    const page = (await kept(...all)).map((one) => watched.change(one))
+    const page = (await kept(...all)).map((one) => watched.change(one)).filter(watched.keep)
     watched.pages.push(page)
     return page
   }
@@ -37,6 +42,27 @@ test('an entry that is changed after the thread was verified is found by the nex
   expect(await verify(thread)).toMatchObject({ verdict: 'broken', problems })
   watched.change = (one) => one
   expect(await verify(thread)).toMatchObject({ verdict: 'ok', problems: [] })
+})
+
+test('entries that are removed from the end after the server has read them are missing in the next verdict', async () => {
+  const { store, watched } = openStore()
+  const thread = await story(store, 't', 3)
+  const verify = auditor(store, keys, systemClock)
+  const { seq } = await verify(thread)
+  watched.keep = ({ entry }) => entry.seq <= seq - 3
+  const problems = [{ seq: seq - 2, to: seq, fault: 'truncated' }]
+  expect(await verify(thread)).toMatchObject({ verdict: 'broken', problems })
+})
+
+test('a thread whose entries cannot be read is broken', async () => {
+  const { store } = openStore()
+  const thread = await story(store, 't', 3)
+  store.kept = async () => {
+    throw new RuntimeError('thread_damaged')
+  }
+  const problems = [{ seq: 1, to: thread.state.seq, fault: 'unreadable' }]
+  const verdict = await auditor(store, keys, systemClock)(thread)
+  expect(verdict).toMatchObject({ verdict: 'broken', problems })
 })
 
 test('a verification does not share the result of one that began before it', async () => {

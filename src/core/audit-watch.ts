@@ -1,7 +1,8 @@
 import type { Clock } from '../lib/clock.ts'
 import { oneByOne, type Turn } from '../lib/turn.ts'
 import type { AuditKeys } from './audit.ts'
-import { type Verdict, Verifier } from './audit-verify.ts'
+import { type Heads, type Verdict, Verifier } from './audit-verify.ts'
+import { isRuntimeError } from './errors.ts'
 import type { Store } from './store.ts'
 import type { Thread } from './thread.ts'
 
@@ -18,7 +19,8 @@ interface Verification {
 }
 
 /**
- * Verifies threads. Each verification reads the whole journal as the store has it at that time.
+ * Verifies threads. Each verification reads the whole journal as the store has it at that time, and compares it with
+ * the newest link that this server has seen: entries that were removed from the end are missed.
  * Requests for a thread that is being verified share the next verification. One thread of an owner is
  * verified at a time, page by page with rests between them, so requests cannot keep the server busy.
  */
@@ -26,13 +28,16 @@ export function auditor(store: Store, keys: AuditKeys | undefined, clock: Clock)
   const verifications = new Map<string, Verification>()
   const owners = new Map<string, { turn: Turn; users: number }>()
 
-  async function verify(threadId: string, given: AuditKeys): Promise<Verdict> {
-    const verifier = new Verifier(given, threadId)
+  async function verify({ threadId, state }: Thread, given: AuditKeys): Promise<Verdict> {
+    const { chain, seq } = state
+    const heads: Heads = new Map(chain ? [[chain.seq, new Set([chain.link])]] : [])
+    const verifier = new Verifier(given, threadId, heads)
     for (let after = 0; ; ) {
       const since = clock.monotonic()
-      const kept = await store.kept(threadId, { after, ...page })
-      const last = kept.at(-1)
-      if (!last) return verifier.end()
+      const kept = await store.kept(threadId, { after, ...page }).catch(orDamaged)
+      if (!kept) verifier.unreadable(seq)
+      const last = kept?.at(-1)
+      if (!kept || !last) return verifier.end()
       for (const one of kept) verifier.take(one)
       after = Math.max(after + kept.length, last.entry.seq)
       const spent = clock.monotonic() - since
@@ -41,13 +46,14 @@ export function auditor(store: Store, keys: AuditKeys | undefined, clock: Clock)
     }
   }
 
-  async function inTurn({ threadId, state }: Thread, given: AuditKeys): Promise<Verdict> {
+  async function inTurn(thread: Thread, given: AuditKeys): Promise<Verdict> {
+    const { state } = thread
     const key = JSON.stringify([state.tenant, state.owner])
     const owner = owners.get(key) ?? { turn: oneByOne(), users: 0 }
     owners.set(key, owner)
     owner.users++
     try {
-      return await owner.turn(() => verify(threadId, given))
+      return await owner.turn(() => verify(thread, given))
     } finally {
       if (--owner.users === 0) owners.delete(key)
     }
@@ -73,6 +79,16 @@ export function auditor(store: Store, keys: AuditKeys | undefined, clock: Clock)
     under.next ??= under.now.then(again, again)
     return await under.next
   }
+}
+
+/** The verdict of a thread that cannot be read at all. */
+export function unreadableVerdict(): Verdict {
+  const problems = [{ seq: 1, to: 1, fault: 'unreadable' as const }]
+  return { verdict: 'broken', seq: 1, since: null, head: null, problems }
+}
+
+function orDamaged(error: unknown): undefined {
+  if (!isRuntimeError(error, 'thread_damaged')) throw error
 }
 
 const sizeOf = (kept: readonly { entry: { body: string } }[]): number =>

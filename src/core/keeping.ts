@@ -2,7 +2,8 @@ import type { Clock } from '../lib/clock.ts'
 import type { NewId } from '../lib/ids.ts'
 import type { AuditKeys } from './audit.ts'
 import { eraseThread } from './audit-residue.ts'
-import { auditor } from './audit-watch.ts'
+import type { Verdict } from './audit-verify.ts'
+import { auditor, unreadableVerdict } from './audit-watch.ts'
 import { type Access, actorOf, type Caller, nameOf } from './callers.ts'
 import { cancel } from './cancel.ts'
 import { draft } from './entries.ts'
@@ -94,8 +95,12 @@ export function keeping({ upToDate, store, bus, cache, audit, ...setup }: Setup)
     },
 
     /** Whether anything of the thread was changed since it was written. */
-    audit: async (caller: Caller, clientId: string) =>
-      await verdictOf(await upToDate(caller, clientId)),
+    async audit(caller: Caller, clientId: string): Promise<Verdict> {
+      const thread = await upToDate(caller, clientId).catch((error: unknown) => {
+        if (!isRuntimeError(error, 'thread_damaged')) throw error
+      })
+      return thread ? await verdictOf(thread) : unreadableVerdict()
+    },
   }
 }
 

@@ -1,8 +1,10 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { text } from '../../src/models/scripted.ts'
+import { chatsClient } from '../support/chats.ts'
 import { serve } from '../support/serve.ts'
+import { startServer, temporaryDirectory } from '../support/server.ts'
 import { asked, send, story } from '../support/story.ts'
 
 const look = async (url: string, id: string, headers: Record<string, string> = {}) => {
@@ -38,6 +40,25 @@ test('a change of an entry that was verified before shows in the next verdict', 
   const { body } = await look(server.url, 'c')
   expect(body).toMatchObject({ verdict: 'broken', problems: [{ fault: 'body' }] })
   store.kept = kept
+})
+
+test('a journal with a damaged line on the disk is broken, and stays so', async () => {
+  const place = await temporaryDirectory()
+  const server = await startServer({ HANDRAIL_DATA: place.path })
+  onTestFinished(async () => {
+    await server.kill()
+    await place.remove()
+  })
+  await (await chatsClient(server.url).start('c', 'Pay 5 EUR')).rest()
+  const path = join(place.path, 'chats', 'c', 'journal.ndjson')
+  const lines = () => readFile(path, 'utf8').catch(() => '')
+  await expect.poll(lines).toContain('run.completed')
+  await writeFile(path, (await lines()).replace('Pay 5 EUR', 'Pay 9 EUR'))
+  for (let n = 0; n < 2; n++) {
+    const { status, body } = await look(server.url, 'c')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ verdict: 'broken', problems: [{ fault: 'unreadable' }] })
+  }
 })
 
 test('a thread that was deleted leaves a residue without a word of it', async () => {

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest'
 
 test('an error of another copy of the package is an instance of its class and of no other', async () => {
-  const first = await import('../core/errors.ts')
+  const first = await import('./errors.ts')
   vi.resetModules()
-  const second = await import('../core/errors.ts')
+  const second = await import('./errors.ts')
   expect(second.AgentError).not.toBe(first.AgentError)
   class OwnError extends first.RuntimeError {}
   const error = new second.AgentError('Name an account.')
