@@ -17,6 +17,7 @@ import type { Log } from './core/worker.ts'
 import { openGuard } from './guardrails/guardrails.ts'
 import type { Clock } from './lib/clock.ts'
 import { systemClock } from './lib/clock.ts'
+import { ConfigError } from './lib/config-error.ts'
 import { crashAt } from './lib/crash.ts'
 import { refuseNoDirectory } from './lib/directory.ts'
 import { newId } from './lib/ids.ts'
@@ -24,7 +25,7 @@ import { isOpenToOthers, makePrivate } from './lib/private.ts'
 import { fileSpool } from './lib/spool.ts'
 import { type Listener, listen } from './listen.ts'
 import { modelFor } from './models/choose.ts'
-import type { Around } from './models/maker.ts'
+import type { Around, Load } from './models/maker.ts'
 import { openAudit } from './open-audit.ts'
 import { openLinks } from './open-links.ts'
 import { openStore } from './open-store.ts'
@@ -64,14 +65,17 @@ export async function compose(
   let mcp: Mcp | undefined
   let remotes: Remotes | undefined
   const elsewhere = remoteFrom(settings.remote ?? [])
+  const { load, loaded } = loads()
   // First: what is missing is told before anything is opened.
   const { agents, others } = agentsOf(config, settings, clock, {
     mcpTools: (servers) => mcp?.tools(servers) ?? noTools,
     remoteTools: () => remotes?.tools() ?? noTools,
     remoteAgents: () => remotes?.agents() ?? [],
     fixed: elsewhere.agents,
+    load,
   })
   refuseNoDirectory(config.spool, 'HANDRAIL_SPOOL')
+  await loaded()
   const store = await openStore(config, { clock: ownClock, log, crash })
   if (store.time) await clock.follow(store.time, log, closing.signal)
   if (settings.builtIns !== false) await settleFiles(config, log)
@@ -235,11 +239,30 @@ interface Later {
   remoteAgents: () => readonly Agent[]
   /** Agents elsewhere that are known by their names. */
   fixed: readonly Agent[]
+  load: Load
+}
+
+/** Loads the modules of providers while the server starts. `loaded` rejects if one of them cannot be loaded. */
+function loads() {
+  const all: Promise<unknown>[] = []
+  const load: Load = (begin) => {
+    const loading = begin()
+    loading.catch(() => {}) // reported by `loaded`
+    all.push(loading)
+    return () => loading
+  }
+  const loaded = async () => {
+    await Promise.all(all).catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error)
+      throw new ConfigError(`A model cannot be loaded: ${why}`)
+    })
+  }
+  return { load, loaded }
 }
 
 function agentsOf(config: Config, settings: Settings, clock: Clock, later: Later) {
   const { data } = config
-  const around: Around = { clock, ...config }
+  const around: Around = { clock, load: later.load, ...config }
   const model = modelFor(settings.model ?? config.model ?? 'demo', around)
   const standIn = settings.fallback ?? config.fallbackModel
   const fallback = standIn === undefined ? {} : { fallback: modelFor(standIn, around) }

@@ -1,3 +1,4 @@
+import { lazily } from '../lib/lazily.ts'
 import { aiSdkModel } from './ai-sdk/model.ts'
 import { common, keyOf, type ModelMaker, type ProviderOptions } from './maker.ts'
 import { keyMissing } from './openai.ts'
@@ -8,6 +9,7 @@ export function anthropic(options: ProviderOptions): ModelMaker {
     const about = common('anthropic', options, given, ['image/*', 'application/pdf', 'text/plain'])
     const own = keyOf(options, given, around, about.name, 'ANTHROPIC_API_KEY')
     const baseURL = options.baseUrl ?? given.baseUrl
+    const sdk = (around.load ?? lazily)(() => import('@ai-sdk/anthropic'))
     return aiSdkModel({
       ...about,
       dropsTools: true,
@@ -15,7 +17,7 @@ export function anthropic(options: ProviderOptions): ModelMaker {
       ...(options.providerOptions && { providerOptions: options.providerOptions }),
       async load(apiKey = own) {
         if (apiKey === '') throw keyMissing(about.name)
-        const { createAnthropic } = await import('@ai-sdk/anthropic')
+        const { createAnthropic } = await sdk()
         return createAnthropic({ apiKey, ...(baseURL !== undefined && { baseURL }) })(options.model)
       },
     })

@@ -7,6 +7,7 @@ import { userText } from '../core/messages.ts'
 import { modelFor } from './choose.ts'
 import { copilotkitAdapter, type ServiceRequest } from './copilotkit-adapter.ts'
 import { langchain } from './langchain.ts'
+import type { Load } from './maker.ts'
 import { openai } from './openai.ts'
 
 const here = around('http://127.0.0.1:9')
@@ -35,6 +36,22 @@ describe('a model is chosen', () => {
     ['constructor/x', 'openai/<model>'],
   ])('%s, or is refused with a sentence that names %s', (name, named) => {
     expect(() => modelFor(name, nowhere)).toThrow(named)
+  })
+
+  test.each([
+    'openai/gpt-5',
+    'anthropic/claude',
+    'google/gemini-2.5-pro',
+    'openai-compatible/llama3',
+  ])('%s has its SDK loaded when it is made', async (name) => {
+    const loads: Promise<unknown>[] = []
+    const load: Load = (begin) => {
+      const loading = begin()
+      loads.push(loading)
+      return () => loading
+    }
+    modelFor(name, { ...here, load })
+    expect(await Promise.all(loads)).toHaveLength(1)
   })
 
   test('without a key where clients bring theirs; without theirs it is an authentication error', async () => {

@@ -20,7 +20,12 @@ export interface Around {
   /** OpenAI's API for models that do not say which. */
   openaiApi: 'chat' | 'responses'
   demoDelay: number
+  /** Loads a module now. The server starts only if that succeeds: Node keeps a failed load for the life of the process. */
+  load?: Load
 }
+
+/** Begins a load, and returns a function that gives its result. */
+export type Load = <T>(load: () => Promise<T>) => () => Promise<T>
 
 /** A model that is named in a configuration and made at the start, when keys are known. */
 export type ModelMaker = (around: Around) => Model

@@ -1,4 +1,5 @@
 import { RuntimeError } from '../core/errors.ts'
+import { lazily } from '../lib/lazily.ts'
 import { aiSdkModel } from './ai-sdk/model.ts'
 import { common, keyOf, type ModelMaker, type ProviderOptions } from './maker.ts'
 
@@ -16,13 +17,14 @@ export function openai(options: OpenAiOptions): ModelMaker {
     const baseURL = options.baseUrl ?? given.baseUrl
     // Nothing is left at the provider: a history can be edited, and outlives what is kept there.
     const wishes = { store: false, ...options.providerOptions?.openai }
+    const sdk = (around.load ?? lazily)(() => import('@ai-sdk/openai'))
     return aiSdkModel({
       ...about,
       meta: { under: 'openai', fields: ['itemId', 'reasoningEncryptedContent', 'phase'] },
       providerOptions: { ...options.providerOptions, openai: wishes },
       async load(apiKey = own) {
         if (apiKey === '') throw keyMissing(about.name)
-        const { createOpenAI } = await import('@ai-sdk/openai')
+        const { createOpenAI } = await sdk()
         const provider = createOpenAI({ apiKey, ...(baseURL !== undefined && { baseURL }) })
         return api === 'chat' ? provider.chat(options.model) : provider.responses(options.model)
       },

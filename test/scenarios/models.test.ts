@@ -37,6 +37,14 @@ const env = (more: Record<string, string> = {}): Record<string, string> => ({
 const start = (settings: Settings = {}, more?: Record<string, string>, options?: ServeOptions) =>
   serve({ retry: quick, ...settings }, { env: env(more), ...options })
 
+test('a model whose module cannot be loaded stops the start, and names it', async () => {
+  const model: Settings['model'] = ({ load }) => {
+    load?.(() => Promise.reject(new Error("Cannot find package 'sdk-of-a-provider'")))
+    return { name: 'broken', async *stream() {} } as Model
+  }
+  await expect(serve({ model })).rejects.toThrow(/cannot be loaded: .*sdk-of-a-provider/)
+})
+
 /** Each call of the provider plays the next of these; the last again and again. */
 function plays(...scripts: (readonly Step[])[]): void {
   let n = 0

@@ -21,7 +21,7 @@ export interface AiSdkOptions {
   /** A provider that wants no tools where none may be called. */
   dropsTools?: boolean
   providerOptions?: SharedV3ProviderOptions
-  /** The model, made when it is first asked: SDKs load slowly. With a key, one for that key. */
+  /** Returns the model, with a key the one for that key. */
   load(apiKey?: string): Promise<LanguageModelV3>
 }
 
