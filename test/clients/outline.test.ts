@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Agent } from '../../src/core/agent.ts'
+import { textOf } from '../../src/core/messages.ts'
 import { text } from '../../src/models/scripted.ts'
 import { gate } from '../support/gate.ts'
 import { look, send, story } from '../support/story.ts'
@@ -12,6 +14,7 @@ interface Outline {
   turns: { runId: string; status: string; messageId: string; branches: string[] }[]
   calls: Record<string, { state: string; startedAt?: number; endedAt?: number }>
   asks: { id: string; kind: string; title: string; callId?: string }[]
+  decided: { id: string; runId: string; state: string }[]
 }
 type Server = Awaited<ReturnType<typeof story>>
 
@@ -185,4 +188,27 @@ test('the outline says which calls did something that no other branch undoes', a
   expect(calls).toMatchObject({ 1: { state: 'done' }, 2: { state: 'done', stays: true } })
   expect(calls['1']).not.toHaveProperty('stays')
   expect(calls['3']).not.toHaveProperty('stays')
+})
+
+test('a completed turn with a decision that is on no call stays in the outline when the chat goes on', async () => {
+  const planner: Agent = {
+    name: 'planner',
+    // biome-ignore lint/correctness/useYield: it says nothing
+    async *run(ctx) {
+      if (textOf(ctx.messages().at(-1)!) !== 'plan') return
+      await ctx.ask({ key: 'plan', kind: 'approval', title: 'Follow the plan' })
+    },
+  }
+  const server = await story([], { agents: [planner] })
+  await (await server.start('t', 'no plan')).rest()
+  const plan = await server.start('t', 'plan')
+  await plan.until('approval_required')
+  const [{ id } = { id: '' }] = (await outline(server)).asks
+  await server.request('POST', `/approvals/${id}`, { approved: true })
+  await plan.rest()
+  await (await server.start('t', 'thanks')).rest()
+  const { turns, decided } = await outline(server)
+  expect(decided).toMatchObject([{ id, state: 'approved' }])
+  expect(turns).toMatchObject([{ runId: decided[0]!.runId }, { status: 'completed' }])
+  expect(turns).toHaveLength(2)
 })

@@ -464,3 +464,62 @@ test('who edits a message is told what came of it and stays done', async () => {
   await visible(done.getByText(/^Pay 7 to /))
   await tab.looksRight('editing-done')
 })
+
+/** Sends messages over the API, each after the answer to the one before. */
+async function say(chat: string, messages: string[], agent: string): Promise<void> {
+  for (const user_message of messages) {
+    const response = await fetch(`${scene.stage.url}/chats/${chat}/interactions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ user_message, agent }),
+    })
+    await response.text()
+  }
+}
+/** More turns than the page shows at first. */
+const many = Array.from({ length: 21 }, (_, n) => `answer ${n}`)
+const focused = 'document.activeElement?.closest(".settled")?.dataset.ask'
+
+test('a decision that is on no call stays in the chat after more messages, and a link leads to it', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.page.getByRole('combobox', { name: 'Agent' }).selectOption('desk')
+  await tab.live()
+  await tab.say('plan')
+  await visible(card(tab))
+  const [id] = await open(thread)
+  await decide(id, { approved: true, edited_input: { to: 'bob' } })
+  await visible(settled(tab).getByText(/Approved with changes by local/))
+  await tab.idle()
+  await tab.say('thanks')
+  await tab.ends('Yes.')
+  await tab.idle()
+  await tab.reload()
+  await visible(settled(tab).getByText(/Approved with changes by local/))
+  await settled(tab).getByText('Original arguments').click()
+  await visible(settled(tab).getByText('"to": "ann"'))
+  await tab.looksRight('settled-earlier')
+  await say(thread, many, 'desk')
+  const linked = await visit(undefined, `/t/${thread}#${id}`)
+  await expect.poll(() => linked.page.evaluate(focused)).toBe(id)
+})
+
+test('a link to a settled budget request leads to it in a long chat', async () => {
+  const { thread, open: visit } = scene.visit()
+  const headers = { 'content-type': 'application/json' }
+  const budget = JSON.stringify({ isHitlEnabled: true, actionLimit: 0 })
+  await fetch(`${scene.stage.url}/chats`, {
+    ...{ method: 'POST', headers, body: JSON.stringify({ id: thread }) },
+  })
+  await fetch(`${scene.stage.url}/threads/${thread}/governor`, {
+    ...{ method: 'PUT', headers, body: budget },
+  })
+  const first = say(thread, ['answer first'], 'assistant')
+  await expect.poll(() => open(thread)).toHaveLength(1)
+  const [id] = await open(thread)
+  await decide(id, { newLimit: 99 })
+  await first
+  await say(thread, many, 'assistant')
+  const linked = await visit(undefined, `/t/${thread}#${id}`)
+  await expect.poll(() => linked.page.evaluate(focused)).toBe(id)
+})

@@ -143,6 +143,19 @@ const clerk = {
   },
 }
 
+/** Asks for approval of a plan, which is no call of a tool, and then ends without a word. */
+const desk = {
+  name: 'desk',
+  description: 'Puts a plan up for approval',
+  async *run(ctx) {
+    const words = textOf(ctx.messages().findLast(({ role }) => role === 'user'))
+    const plan = { key: 'plan', title: 'Follow the plan', input: { to: 'ann' }, editable: true }
+    if (words === 'plan') return void (await ctx.ask({ kind: 'approval', ...plan }))
+    const parts = [{ type: 'text', text: 'Yes.' }]
+    yield { type: 'message', message: { id: ctx.newId('msg'), role: 'assistant', parts } }
+  },
+}
+
 export default defineConfig({
   agents: [
     toolLoop({
@@ -156,6 +169,7 @@ export default defineConfig({
       suggestions: ['answer in verse'],
     }),
     clerk,
+    desk,
   ],
   model,
   tools: [printer, breaks, ...asking],

@@ -35,7 +35,7 @@ export interface Standing {
   archived: boolean
 }
 
-/** A turn that has other branches, did not end well, or is the last. */
+/** A turn that has other branches, did not end well, has an ask that no call shows, or is the last. */
 export interface Turn {
   runId: string
   agent: string

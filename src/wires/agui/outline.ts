@@ -19,9 +19,9 @@ export function standing(state: ThreadState) {
 }
 
 /**
- * What a page shows of a thread besides its messages: turns that have other branches or did not end
- * well, how its calls stand and how long they took, and what is asked. A thread that went straight on
- * has a short outline, however long it is.
+ * What a page shows of a thread besides its messages: turns that have other branches, did not end well or have
+ * an ask that no call shows, how its calls stand and how long they took, and what is asked. A thread that went
+ * straight on has a short outline, however long it is.
  */
 export function outlineOf(state: ThreadState) {
   const runs = [...shownRuns(state)]
@@ -34,7 +34,7 @@ export function outlineOf(state: ThreadState) {
     turns: runs.flatMap((run, i) => {
       const branches = siblings(run)
       const plain = branches.length === 1 && run.status === 'completed' && i < runs.length - 1
-      return plain ? [] : [turnOf(state, run, branches)]
+      return plain && !asksWithoutCall(state, run) ? [] : [turnOf(state, run, branches)]
     }),
     calls: Object.fromEntries(runs.flatMap((run) => [...callsOf(state, run)])),
     asks: (active ? pendingAsks(state, active) : []).map((record) => ({
@@ -53,6 +53,13 @@ function askOf(record: AskRecord) {
   const { askId: id, kind, title, tool, callId, step } = asDecided(record)
   return { id, runId, kind, title, tool, callId, step }
 }
+
+/** Whether the run has an ask that no call shows. A client has the ask for more budget as a call. */
+const asksWithoutCall = (state: ThreadState, { askIds }: Run): boolean =>
+  askIds.some((id) => {
+    const ask = state.asks.get(id)?.ask
+    return ask && ask.callId === undefined && ask.kind !== 'budget'
+  })
 
 /** How the questions of a run ended: who decided, where, and what. */
 function decidedOf(state: ThreadState, { askIds }: Run) {

@@ -13,10 +13,14 @@ import { useTurnWindow } from './use-turn-window.ts'
 /** The turn of the settled request that the address names, if it is in this chat. */
 function linkedTurn(turns: readonly ShownTurn[], outline: Outline | undefined): number | undefined {
   const id = location.hash.slice(1)
-  const callId = id && outline?.decided.find((ask) => ask.id === id)?.callId
-  if (!callId) return undefined
-  const index = turns.findIndex(({ parts }) =>
-    parts.some((part) => callsOf(part).some((call) => call.id === callId)),
+  const ask = id ? outline?.decided.find((one) => one.id === id) : undefined
+  if (!ask) return undefined
+  const { callId = id } = ask // the call of a budget request has its id
+  const messageId = outline?.turns.find(({ runId }) => runId === ask.runId)?.messageId
+  const index = turns.findIndex(
+    ({ user, parts }) =>
+      (user && user.id === messageId) ||
+      parts.some((part) => callsOf(part).some((call) => call.id === callId)),
   )
   return index < 0 ? undefined : index
 }

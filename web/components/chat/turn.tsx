@@ -39,6 +39,9 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
   const words = wordsOf(turn)
   // One place for live and waiting turns: a card that moves to another place loses the text typed into it.
   const asks = live ? (view.outline?.asks.length ?? 0) > 0 : last && detail?.status === 'waiting'
+  const settled = view.outline?.decided
+    .filter((ask) => ask.runId === detail?.runId && ask.callId === undefined)
+    .filter((ask) => ask.kind !== 'budget') // its call is among the messages
   return (
     <div className="turn" data-run={detail?.runId}>
       {turn.user && (
@@ -52,15 +55,13 @@ export const TurnView = memo(function TurnView(props: TurnProps) {
           locked={running || view.outline?.status === 'waiting'}
         />
       )}
-      {(turn.parts.length > 0 || last || hasEnding(detail)) && (
+      {(turn.parts.length > 0 || last || hasEnding(detail) || !!settled?.length) && (
         <article className="answer" aria-label="Answer" aria-busy={live}>
           <Answer turn={turn} view={view} live={live} />
           {(live || lost) && !view.outline?.asks.length && <Working turn={turn} view={view} />}
-          {detail &&
-            view.outline?.decided
-              .filter((ask) => ask.runId === detail.runId && ask.callId === undefined)
-              .filter((ask) => ask.kind !== 'budget') // its call is among the messages
-              .map((ask) => <Settled key={ask.id} ask={ask} />)}
+          {settled?.map((ask) => (
+            <Settled key={ask.id} ask={ask} />
+          ))}
           {asks && view.outline && <AskGroup outline={view.outline} link={link} />}
           {!live && detail && <Ending detail={detail} view={view} last={last} />}
           {live && words !== '' && <div className="turn-tools" />}
