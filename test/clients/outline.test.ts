@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Agent } from '../../src/core/agent.ts'
+import { type ErrorCode, RuntimeError } from '../../src/core/errors.ts'
 import { textOf } from '../../src/core/messages.ts'
 import { text } from '../../src/models/scripted.ts'
 import { gate } from '../support/gate.ts'
@@ -11,7 +12,13 @@ interface Outline {
   head: string
   name: string | null
   queued: number
-  turns: { runId: string; status: string; messageId: string; branches: string[] }[]
+  turns: {
+    runId: string
+    status: string
+    messageId: string
+    branches: string[]
+    error: object | null
+  }[]
   calls: Record<string, { state: string; startedAt?: number; endedAt?: number }>
   asks: { id: string; kind: string; title: string; callId?: string }[]
   decided: { id: string; runId: string; state: string }[]
@@ -211,4 +218,23 @@ test('a completed turn with a decision that is on no call stays in the outline w
   expect(decided).toMatchObject([{ id, state: 'approved' }])
   expect(turns).toMatchObject([{ runId: decided[0]!.runId }, { status: 'completed' }])
   expect(turns).toHaveLength(2)
+})
+
+test('the outline marks the message of an error that is not the default one of its code', async () => {
+  const clerk: Agent = {
+    name: 'clerk',
+    // biome-ignore lint/correctness/useYield: it fails before it says anything
+    async *run(ctx) {
+      const [code, message] = textOf(ctx.messages().at(-1)!).split(': ')
+      throw new RuntimeError(code as ErrorCode, message)
+    },
+  }
+  const server = await story([], { agents: [clerk] })
+  const words = 'The CRM allows ten questions an hour.'
+  for (const message of [`rate_limit: ${words}`, 'rate_limit'])
+    await (await server.start('t', message)).rest()
+  expect((await outline(server)).turns.map(({ error }) => error)).toEqual([
+    { code: 'rate_limit', message: words, specific: true },
+    { code: 'rate_limit', message: 'The model provider asks us to slow down.' },
+  ])
 })

@@ -270,6 +270,21 @@ test('an error that an agent throws for the user is shown in the words of the ag
   await visible(tab.page.locator('.ending.failed').getByText('Name an account, like ACC-001.'))
 })
 
+test('an error with a code that the page has words for is shown in its own words, if it has some', async () => {
+  const tab = await scene.visit().open()
+  await tab.page.getByRole('combobox', { name: 'Agent' }).selectOption('desk')
+  await tab.live()
+  await tab.say('crm')
+  const failure = tab.page.locator('.ending.failed')
+  await visible(failure.getByText('The CRM allows ten questions an hour.'))
+  await tab.hears('The answer failed. The CRM allows ten questions an hour.')
+  await tab.idle()
+  await tab.say('busy')
+  await visible(failure.getByText('The model is asked too much at the moment.'))
+  await tab.reload()
+  await visible(failure.getByText('The CRM allows ten questions an hour.'))
+})
+
 test('a new chat offers the suggestions of the agent that is chosen', async () => {
   const tab = await scene.visit().open()
   await visible(tab.button('answer in a word'))

@@ -143,12 +143,15 @@ const clerk = {
   },
 }
 
-/** Asks for approval of a plan, which is no call of a tool, and then ends without a word. */
+/** Asks for approval of a plan, which is no call of a tool, and then ends without a word. Or it fails. */
 const desk = {
   name: 'desk',
   description: 'Puts a plan up for approval',
   async *run(ctx) {
     const words = textOf(ctx.messages().findLast(({ role }) => role === 'user'))
+    if (words === 'busy') throw new RuntimeError('rate_limit')
+    if (words === 'crm')
+      throw new RuntimeError('rate_limit', 'The CRM allows ten questions an hour.')
     const plan = { key: 'plan', title: 'Follow the plan', input: { to: 'ann' }, editable: true }
     if (words === 'plan') return void (await ctx.ask({ kind: 'approval', ...plan }))
     const parts = [{ type: 'text', text: 'Yes.' }]

@@ -43,7 +43,14 @@ export interface Turn {
   messageId: string | null
   lastMessageId: string | null
   branches: string[]
-  error: { code: string; message: string } | null
+  error: RunError | null
+}
+
+export interface RunError {
+  code: string
+  message: string
+  /** The message is not the default one of its code. */
+  specific?: true
 }
 
 export type CallState = 'running' | 'done' | 'failed' | 'unknown'

@@ -1,4 +1,5 @@
 import { ApiError } from './api.ts'
+import type { RunError } from './shapes.ts'
 
 const sentences: Record<string, string> = {
   page_unreachable: 'This page has lost its server. It tries again by itself.',
@@ -24,9 +25,9 @@ const sentences: Record<string, string> = {
   guardrail_away: 'The message could not be checked against the rules. Try again.',
 }
 
-/** What went wrong, for people. What the server says is kept where we have no better words. */
-export function wordsFor({ code, message }: { code: string; message: string }): string {
-  return sentences[code] ?? message
+/** What went wrong, for people: the page's words for the code, unless the error of a run has a message of its own. */
+export function wordsFor({ code, message, specific }: RunError): string {
+  return specific ? message : (sentences[code] ?? message)
 }
 
 /** The same of what was asked for once: nobody but the person asks for it again. */

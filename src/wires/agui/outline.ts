@@ -1,6 +1,8 @@
 import { pendingAsks, shownRuns } from '../../core/branch.ts'
 import { governorView } from '../../core/budget.ts'
 import { asDecided, editOf } from '../../core/edited.ts'
+import type { Failure } from '../../core/entries.ts'
+import { errors } from '../../core/errors.ts'
 import { type AskRecord, ended, type Run, type ThreadState } from '../../core/state.ts'
 
 /** Where a thread stands, in a few words: what a page that waits for changes is told. */
@@ -96,8 +98,14 @@ function turnOf(state: ThreadState, run: Run, branches: string[]) {
     ...{ runId, agent, status, createdAt, endedAt, branches },
     messageId: said.at(-1) ?? null,
     lastMessageId: messageIds.at(-1) ?? null,
-    error: error && ended(run) ? { code: error.code, message: error.message } : null,
+    error: error && ended(run) ? errorOf(error) : null,
   }
+}
+
+/** `specific`: the message is not the default one of its code, so a page must not replace it by words of its own. */
+function errorOf({ code, message }: Failure) {
+  const isDefault = message === (errors as Record<string, { sentence: string }>)[code]?.sentence
+  return { code, message, ...(!isDefault && { specific: true }) }
 }
 
 interface Standing {

@@ -2,6 +2,7 @@
 
 import Link from 'next/link'
 import { actionWords, type Shared } from '../../lib/analysis.ts'
+import type { RunError } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 import { wordsFor } from '../../lib/words.ts'
 import { Icon } from '../ui/icon.tsx'
@@ -47,7 +48,7 @@ export function Ending(props: { threadId: string; view: ThreadView; shared: Shar
 
 function outcomeWords(
   status: string,
-  error: { code: string; message: string } | null,
+  error: RunError | null,
   { approval, recommendations, errors = [] }: Shared,
 ): string {
   if (status === 'cancelled') return 'The analysis was stopped. What was found is kept.'
