@@ -168,10 +168,9 @@ test('a permission chosen before the edit form stays visible in it', async () =>
 })
 
 /** Presses at nine places of a button, each twice, after the time in which a dialog takes no press. */
-async function pressTwice(tab: Tab, button: Locator): Promise<void> {
+async function pressTwice(tab: Tab, button: Locator, dialog: Locator): Promise<void> {
   await button.click({ trial: true }) // waits until it is enabled and the page has scrolled to its end
   const { x, y, width, height } = (await button.boundingBox())!
-  const dialog = tab.page.getByRole('dialog', { name: /^Wipe/ })
   for (let n = 0; n < 9; n++) {
     const at = [x + (width * (n + 0.5)) / 9, y + height / 2] as const
     if (n > 0) await tab.button('Not now').click()
@@ -198,11 +197,11 @@ test('a high risk is approved in the chat only by a second, different gesture', 
   await visible(dialog)
   expect(await open(thread)).toHaveLength(1)
   await tab.button('Not now').click()
-  await pressTwice(tab, approve)
+  await pressTwice(tab, approve, dialog)
   expect(await open(thread)).toHaveLength(1)
   await tab.button('Not now').click()
   await tab.button('Change and approve').click()
-  await pressTwice(tab, tab.button('Approve as it is'))
+  await pressTwice(tab, tab.button('Approve as it is'), dialog)
   expect(await open(thread)).toHaveLength(1)
   await tab.button('Not now').click()
   await tab.button('Approve as it is').click()
@@ -413,6 +412,28 @@ test('an effect in doubt: what may be said of it, and the tool may look itself',
   await visible(settled(tab).getByText(/Left to the tool to find out, said local/))
   await tab.ends('carried after all')
   await tab.idle()
+})
+
+test('a high-risk call in doubt runs again only after a second, different gesture', async () => {
+  const { thread, open: visit } = scene.visit()
+  const tab = await visit()
+  await tab.say('carry dynamite')
+  await visible(card(tab).getByText('High risk'))
+  const [id] = await open(thread)
+  const again = tab.button('It did not: do it now')
+  const dialog = tab.page.getByRole('dialog', { name: /^Carry/ })
+  await again.click({ trial: true }) // waits until it is enabled
+  await again.press('Enter')
+  await visible(dialog)
+  await tab.looksRight('doubt-confirm')
+  await tab.page.keyboard.press('Enter') // the same key again confirms nothing
+  await expect.poll(() => dialog.count()).toBe(0)
+  await pressTwice(tab, again, dialog)
+  expect(await open(thread)).toEqual([id])
+  await dialog.getByRole('button', { name: 'Do it now' }).click()
+  await visible(settled(tab).getByText(/It had not happened and is done, said local/))
+  await tab.button('Stop here').click()
+  await visible(tab.page.getByText('Stopped. What was said is kept.'))
 })
 
 test('a question is answered in a form made from its schema', async () => {

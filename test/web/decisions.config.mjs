@@ -52,6 +52,7 @@ const fragile = defineTool({
   schema: z.strictObject({ load: z.string() }),
   access: 'read',
   describe: ({ load }) => `Carry ${load}`,
+  risk: ({ load }) => ({ level: load === 'dynamite' ? 'high' : 'low', why: 'It depends.' }),
   // It can tell once the test lets it.
   check: async ({ load }) =>
     existsSync(`${BROWSER_STAGE}/${load}`)

@@ -181,6 +181,24 @@ test('a high risk has to be confirmed, and r rejects with a reason', async () =>
   await visible(tab.page.getByRole('heading', { name: 'Run, step by step' }))
 })
 
+test('a high-risk call in doubt has to be confirmed in the inbox too, and no key decides it', async () => {
+  const chat = await asked('carry dynamite')
+  const [id = ''] = await open(chat)
+  const tab = await inbox('ann', {}, `/inbox?ask=${id}`)
+  const again = tab.button('It did not: do it now')
+  await again.click({ trial: true })
+  for (const key of ['a', 'e', 'r']) await press(tab, key)
+  expect(await tab.page.getByRole('dialog').count()).toBe(0)
+  await again.click()
+  await visible(tab.page.getByRole('dialog', { name: /^Carry/ }))
+  for (const key of ['a', 'j']) await press(tab, key)
+  await tab.button('Not now').click()
+  expect(await open(chat)).toEqual([id])
+  await again.click()
+  await tab.button('Do it now').click()
+  await expect.poll(() => open(chat)).not.toContain(id)
+})
+
 test('a page of the history that does not come is said not to, and what was read stays', async () => {
   const tab = await inbox('ann')
   const one = {

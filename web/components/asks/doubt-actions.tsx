@@ -2,6 +2,8 @@
 
 import { useState } from 'react'
 import type { Outcome, WholeApproval } from '../../lib/shapes.ts'
+import { brief } from '../../lib/words.ts'
+import { Confirm } from '../ui/confirm.tsx'
 import type { Deciding } from './use-decide.ts'
 import { Words } from './words.tsx'
 
@@ -17,6 +19,8 @@ export function DoubtActions(props: { approval: WholeApproval; deciding: Decidin
   const { card } = props.approval
   const { ready, decide, problem } = props.deciding
   const [telling, setTelling] = useState(false)
+  /** The button that would run a high risk again, while that waits for its confirmation. */
+  const [opener, setOpener] = useState<Element>()
   const outcomes = card.outcomes ?? ['happened', 'did_not', 'skip']
   if (telling)
     return (
@@ -46,9 +50,12 @@ export function DoubtActions(props: { approval: WholeApproval; deciding: Decidin
               type="button"
               className="button"
               disabled={!ready}
-              onClick={() =>
-                outcome === 'happened' ? setTelling(true) : decide({ outcome }, 'Answered.')
-              }
+              onClick={({ currentTarget }) => {
+                if (outcome === 'happened') setTelling(true)
+                else if (outcome === 'did_not' && card.risk?.level === 'high')
+                  setOpener(currentTarget)
+                else void decide({ outcome }, 'Answered.')
+              }}
             >
               {words[outcome]}
             </button>
@@ -62,6 +69,20 @@ export function DoubtActions(props: { approval: WholeApproval; deciding: Decidin
           Stop here
         </button>
       </p>
+      {opener && (
+        <Confirm
+          title={`${brief(card.title.replace(/^Did this happen\? /, ''), 60)}: do it now?`}
+          text="This is marked as a high risk. If it already happened, it will happen twice."
+          action="Do it now"
+          keep="Not now"
+          opener={opener}
+          onConfirm={() => {
+            setOpener(undefined)
+            void decide({ outcome: 'did_not' }, 'Answered.')
+          }}
+          onCancel={() => setOpener(undefined)}
+        />
+      )}
     </>
   )
 }
