@@ -151,7 +151,7 @@ export interface ModelCall {
 }
 
 export type Question = Pick<Ask, 'kind' | 'title'> &
-  Partial<Pick<Ask, 'schema' | 'editable' | 'input' | 'preview' | 'audience'>> & {
+  Partial<Pick<Ask, 'schema' | 'editable' | 'partialEdit' | 'input' | 'preview' | 'audience'>> & {
     /** Tells the questions of one run apart; the same question has the same key in every leg. */
     key: string
     /** Milliseconds to wait for an answer. */

@@ -8,6 +8,7 @@ import { pendingAsks } from './branch.ts'
 import { type BudgetOption, budgetFrom, isStopped } from './budget-answers.ts'
 import { cancelDrafts } from './cancel.ts'
 import { cardOf } from './card.ts'
+import { approvedInput } from './edited.ts'
 import { asFolded } from './ending.ts'
 import { type Actor, type Answer, type Ask, type Body, type Draft, draft } from './entries.ts'
 import { RuntimeError } from './errors.ts'
@@ -311,9 +312,11 @@ async function readEdit(
   if (ask.tool === undefined) {
     if (!ask.editable) throw refuse('this is approved as it is, or not at all.')
     checkAgainst(ask.schema, given, field)
+    const input = approvedInput(ask, given)
+    if (sameJson(input, ask.input)) return {} // a partial edit that changes no field
     const { title, card: asked } = ask
-    const about = { title, input: given, risk: asked?.risk, ...(asked?.agent && { agent }) }
-    return { input: given, card: cardOf(about) }
+    const about = { title, input, risk: asked?.risk, ...(asked?.agent && { agent }) }
+    return { input, card: cardOf(about) }
   }
   const tool = tools.get(ask.tool)
   if (!tool) throw refuse('this tool is gone; its input cannot be edited.')

@@ -16,12 +16,34 @@ export interface Edit {
 export function editOf(record: Pick<AskRecord, 'ask' | 'answer'> | undefined): Edit | undefined {
   const { ask, answer } = record ?? {}
   if (!ask || answer?.state !== 'approved' || answer.input === undefined) return undefined
+  const input = approvedInput(ask, answer.input)
   const unchanged =
     ask.tool === undefined
-      ? canonical(answer.input) === canonical(ask.input)
+      ? canonical(input) === canonical(ask.input)
       : answer.digest === ask.digest
-  return unchanged ? undefined : { input: answer.input, original: ask.input }
+  return unchanged ? undefined : { input, original: ask.input }
 }
+
+/** Returns the input that an edit of this ask approves. A partial edit is completed from the input of the ask. */
+export function approvedInput(ask: Pick<Ask, 'input' | 'partialEdit'>, edit: unknown): unknown {
+  return ask.partialEdit ? withChanges(ask.input, edit) : edit
+}
+
+/**
+ * Returns what a workflow puts up for approval, with the changes of an edit: fields that the edit leaves out keep
+ * their values. A recommendation that is not an object is replaced. A completed edit gives the same again.
+ */
+export function withChanges(input: unknown, edit: unknown): { recommendation: unknown } {
+  const before = isRecord(input) ? input : {}
+  const { recommendation: was, recommendations: all } = before
+  const changes = isRecord(edit) ? edit.recommendation : undefined
+  const recommendation = isRecord(was) && isRecord(changes) ? { ...was, ...changes } : changes
+  const others = Array.isArray(all) && { recommendations: [recommendation, ...all.slice(1)] }
+  return { ...before, recommendation, ...others }
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Returns the edit of the call that this approval let run, or undefined. A call that was asked about again, see

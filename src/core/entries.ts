@@ -82,6 +82,8 @@ export const askSchema = z.object({
   schema: json,
   /** The agent that asks goes on with what is sent back, as far as the schema lets it be changed. */
   editable: z.boolean().optional(),
+  /** An edit contains only the fields of `input.recommendation` that change. See `approvedInput`. */
+  partialEdit: z.boolean().optional(),
   preview: json,
   /** All of it made ready for the person who decides: nothing on it is as the model wrote it. */
   card: cardSchema.optional(),

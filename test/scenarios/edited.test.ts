@@ -1,7 +1,9 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { workflow } from '../../src/agents/workflow/agent.ts'
 import { readConfig } from '../../src/config.ts'
+import type { Agent } from '../../src/core/agent.ts'
 import { refOf, threadKeys } from '../../src/core/audit.ts'
 import { exportLines, verifyExport } from '../../src/core/audit-export.ts'
 import { defineTool } from '../../src/core/tool.ts'
@@ -13,6 +15,7 @@ import { auditIfAny } from '../../src/open-audit.ts'
 import { endpoint, webhookSecret } from '../support/endpoint.ts'
 import { generate } from '../support/graphql.ts'
 import { office } from '../support/office.ts'
+import { type Served, serve } from '../support/serve.ts'
 import { asked, send, story } from '../support/story.ts'
 import { find, said } from '../support/tools.ts'
 
@@ -176,6 +179,69 @@ test('the workflow wire marks an edited call and its approval', async () => {
   expect(session.approval_requests).toMatchObject([{ title: 'Send 2 to “bob”', edited: true }])
 })
 
+const draft = { action: 'call', priority: 1 }
+const other = { action: 'write', priority: 2 }
+
+/** A workflow whose first recommendation a person approves with these changes. */
+async function approvedDraft(changes: object) {
+  const author: Agent = {
+    name: 'author',
+    async *run(ctx) {
+      const message = { id: ctx.newId('msg'), role: 'assistant' as const, parts: [] }
+      yield { type: 'message', message: { ...message, meta: { output: [draft, other] } } }
+    },
+  }
+  const steps = [
+    { agent: author, outputKey: 'drafts' },
+    { approve: 'drafts', schema: {} },
+  ]
+  const agents = [workflow({ name: 'flow', steps })]
+  const server = await serve({ agents })
+  const body = { session_id: 'c', messages: [{ role: 'user', content: 'go' }] }
+  const session = await server.open('POST', '/copilotkit/chat', body)
+  const required = find(await session.until('approval_required'), 'approval_required')
+  const { approval_id } = required.data
+  const edited_input = { recommendation: changes }
+  const approval = { approved: true, edited_input }
+  const answer = await server.request('POST', `/approvals/${approval_id}`, approval)
+  expect(answer.status).toBe(200)
+  const frames = await session.rest()
+  return { server, approval_id, response: find(frames, 'approval_response').data, frames }
+}
+
+test('every wire shows the whole recommendation that the next steps of a workflow get after an edit', async () => {
+  const { server, approval_id, response, frames } = await approvedDraft({ action: 'visit' })
+  const changed = { action: 'visit', priority: 1 }
+  const input = { recommendation: changed, recommendations: [changed, other] }
+  const original = { recommendation: draft, recommendations: [draft, other] }
+  const { results } = find(frames, 'workflow_completed').data.final_output
+  expect(results.drafts).toEqual(input.recommendations)
+  const approval = await read(server, `/approvals/${approval_id}`)
+  expect(approval).toMatchObject({ edited: true, input, original_input: original })
+  expect(approval.card.arguments).toContain(`recommendation: ${JSON.stringify(changed)}`)
+  expect(response).toMatchObject({ edited: true, input, original_input: original })
+  const { decided } = await read(server, '/copilotkit/threads/c/outline')
+  expect(decided).toMatchObject([{ edited: true, input, originalInput: original }])
+  const { approvals } = await read(server, '/approvals?state=settled')
+  expect(approvals).toMatchObject([{ id: approval_id, edited: true }])
+  const run = find(frames, 'approval_response').run_id
+  const replay = await (await server.join('c', run)).rest()
+  expect(find(replay, 'approved')).toMatchObject({ edited_input: input, original_input: original })
+  const decisions = decisionsIn((await exportOf(server)).lines)
+  expect(decisions).toContainEqual(expect.objectContaining({ edited_input: input }))
+})
+
+test('a recommendation that is sent back unchanged is not marked as edited', async () => {
+  const { server, approval_id, response, frames } = await approvedDraft(draft)
+  const approval = await read(server, `/approvals/${approval_id}`)
+  expect(approval).not.toHaveProperty('edited')
+  expect(response).not.toHaveProperty('edited')
+  const { approvals } = await read(server, '/approvals?state=settled')
+  expect(approvals[0]).not.toHaveProperty('edited')
+  const { approval: result } = find(frames, 'workflow_completed').data.final_output
+  expect(result).not.toHaveProperty('edited')
+})
+
 test('the webhook of an edited approval has the title of what ran, and says that it was edited', async () => {
   const hook = await endpoint()
   const env = {
@@ -194,21 +260,29 @@ test('the webhook of an edited approval has the title of what ran, and says that
   })
 })
 
-test('the audit export reads out the original and the edited arguments, and verifies', async () => {
-  const { server } = await approvedWithEdit()
-  const keys = (await auditIfAny(readConfig({ HANDRAIL_DATA: server.data })))!
-  const threadId = (await server.server.store.locate({
-    ...{ tenant: 'default', owner: 'local', clientId: 'c' },
-  }))!
+/** The audit export of the chat `c`. */
+async function exportOf({ data, server }: Pick<Served, 'data' | 'server'>) {
+  const keys = (await auditIfAny(readConfig({ HANDRAIL_DATA: data })))!
+  const at = { tenant: 'default', owner: 'local', clientId: 'c' }
+  const threadId = (await server.store.locate(at))!
   const entries = async function* () {
-    yield* await server.server.store.kept(threadId)
+    yield* await server.store.kept(threadId)
   }
   const lines: string[] = []
   for await (const line of exportLines(keys, threadId, entries(), 1)) lines.push(line)
-  const decisions = lines.flatMap((line) => {
+  return { keys, threadId, lines }
+}
+
+const decisionsIn = (lines: readonly string[]) =>
+  lines.flatMap((line) => {
     const { decision } = JSON.parse(line) as { decision?: { kind: string } }
     return decision ? [decision] : []
   })
+
+test('the audit export reads out the original and the edited arguments, and verifies', async () => {
+  const { server } = await approvedWithEdit()
+  const { keys, threadId, lines } = await exportOf(server)
+  const decisions = decisionsIn(lines)
   const of = (kind: string) => decisions.find((one) => one.kind === kind)
   expect(of('ask.raised')).toMatchObject({ input: original })
   expect(of('ask.answered')).toMatchObject({ state: 'approved', edited_input: edited })

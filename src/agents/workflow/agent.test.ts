@@ -373,8 +373,8 @@ describe('an approval', () => {
     expect(await shared(server)).toMatchObject({ after: expected, ideas: expected, approval })
     const edit = await server.request('GET', `/approvals/${askId}`)
     expect(await edit.json()).toMatchObject({
-      ...{ edited: true, input: { recommendation: { do: 'visit' } } },
-      original_input: { recommendation: ideas[0] },
+      ...{ edited: true, input: { recommendation: expected[0], recommendations: expected } },
+      original_input: { recommendation: ideas[0], recommendations: ideas },
     })
   })
 

@@ -1,4 +1,5 @@
 import type { AgentContext, AgentEvent } from '../../core/agent.ts'
+import { withChanges } from '../../core/edited.ts'
 import { RuntimeError, toRuntimeError } from '../../core/errors.ts'
 import { LegStop } from '../../core/leg.ts'
 import { type AgentMoved, agentMoved, workflowEnded } from '../../core/workflow-events.ts'
@@ -155,13 +156,15 @@ export class Course {
       atTimeout: approval.atTimeout ?? 'reject',
       ...(approval.schema !== undefined && {
         editable: true,
+        partialEdit: true,
         schema: changing(approval.schema),
       }),
       ...(approval.audience && { audience: [...approval.audience] }),
     })
-    state.approval = approvalOf(this.#ctx.asked(key)!, first)
+    const record = this.#ctx.asked(key)!
+    state.approval = approvalOf(record, first)
     if (answer.input !== undefined) {
-      const now = changed(first, answer.input)
+      const { recommendation: now } = withChanges(record.ask.input, answer.input)
       state[approval.approve] = Array.isArray(value) ? [now, ...all.slice(1)] : now
     }
     return answer.state === 'approved'
@@ -225,12 +228,6 @@ const changing = (schema: unknown) => ({
   required: ['recommendation'],
   additionalProperties: false,
 })
-
-/** What was put up, with what a person changed of it. */
-function changed(first: unknown, input: unknown): unknown {
-  const { recommendation } = input as { recommendation: unknown }
-  return typeof first === 'object' ? { ...first, ...(recommendation as object) } : recommendation
-}
 
 const about = (step: Step, state: SharedState) => ({
   agent: nameOf(step),

@@ -90,7 +90,7 @@ function framesOf(entry: Known, thread: ThreadState): Frame[] {
       const more = { ...(outcome && { outcome }), ...(remember && { remember }) }
       const edit = editOf(thread.asks.get(askId))
       const edited = {
-        ...(input !== undefined && { edited_input: input }),
+        ...(input !== undefined && { edited_input: edit?.input ?? input }),
         ...(edit && { edited: true, original_input: edit.original }),
       }
       const about = { approval_id: askId, approved, state, ...by, ...more, ...edited }
