@@ -2,7 +2,7 @@ import { canonical } from '../lib/canonical.ts'
 import { approvalOf } from './asked.ts'
 import { cardOf } from './card.ts'
 import type { Bench } from './effects.ts'
-import type { Ask } from './entries.ts'
+import type { Answer, Ask } from './entries.ts'
 import { asText, type CallPart, type Message } from './messages.ts'
 import type { AskRecord, ThreadState } from './state.ts'
 
@@ -12,16 +12,31 @@ export interface Edit {
   original: unknown
 }
 
-/** Returns the edit of an approval, or undefined if it was approved unchanged or not approved. */
-export function editOf(record: Pick<AskRecord, 'ask' | 'answer'> | undefined): Edit | undefined {
-  const { ask, answer } = record ?? {}
-  if (!ask || answer?.state !== 'approved' || answer.input === undefined) return undefined
+type Decided = Pick<AskRecord, 'ask' | 'answer' | 'first'>
+
+/**
+ * Returns the edit of an approval, or undefined if it was approved unchanged or not approved. An approval that
+ * replaces another one is compared with the first ask of the call, which has the arguments that the model wrote.
+ */
+export function editOf(record: Decided | undefined): Edit | undefined {
+  const { ask, answer, first } = record ?? {}
+  if (!ask || answer?.state !== 'approved') return undefined
+  const change = changeOf(ask, answer)
+  if (!first) return change && { ...change, original: ask.input }
+  const { input } = change ?? ask
+  const unchanged = canonical(input) === canonical(first.input)
+  return unchanged ? undefined : { input, original: first.input }
+}
+
+/** Returns the input of an approval that differs from the input of its ask. */
+function changeOf(ask: Ask, answer: Answer): { input: unknown } | undefined {
+  if (answer.input === undefined) return undefined
   const input = approvedInput(ask, answer.input)
   const unchanged =
     ask.tool === undefined
       ? canonical(input) === canonical(ask.input)
       : answer.digest === ask.digest
-  return unchanged ? undefined : { input, original: ask.input }
+  return unchanged ? undefined : { input }
 }
 
 /** Returns the input that an edit of this ask approves. A partial edit is completed from the input of the ask. */
@@ -45,36 +60,24 @@ export function withChanges(input: unknown, edit: unknown): { recommendation: un
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/**
- * Returns the edit of the call that this approval let run, or undefined. A call that was asked about again, see
- * `replaces`, is compared with its first ask, which has the arguments that the model wrote.
- */
-export function editOfCall(
+/** Returns the edit of the call that this approval let run, or undefined. */
+export const editOfCall = (
   { asks }: Pick<ThreadState, 'asks'>,
   askId: string | undefined,
-): Edit | undefined {
-  const record = asks.get(askId ?? '')
-  if (record?.ask.replaces === undefined) return editOf(record)
-  if (record.answer?.state !== 'approved') return undefined
-  let first: Ask = record.ask
-  for (let ask: Ask | undefined = first; ask; ask = asks.get(ask.replaces ?? '')?.ask) first = ask
-  const input = record.answer.input ?? record.ask.input
-  return canonical(input) === canonical(first.input) ? undefined : { input, original: first.input }
-}
+): Edit | undefined => editOf(asks.get(askId ?? ''))
 
 /** Returns the ask as it was carried out: title, card, arguments and digest are those of the edit. */
-export function asDecided(record: Pick<AskRecord, 'ask' | 'answer'>): Ask {
-  const { ask, answer } = record
-  const edit = editOf(record)
-  if (!edit || !answer) return ask
+export function asDecided({ ask, answer }: Pick<AskRecord, 'ask' | 'answer'>): Ask {
+  const change = answer?.state === 'approved' ? changeOf(ask, answer) : undefined
+  if (!change || !answer) return ask
   const { preview: _, ...rest } = ask
-  const card = answer.card ?? cardWithout(ask, edit)
+  const card = answer.card ?? cardWithout(ask, change)
   const digest = answer.digest ?? ask.digest
-  return { ...rest, title: card.title, input: edit.input, card, ...(digest && { digest }) }
+  return { ...rest, title: card.title, input: change.input, card, ...(digest && { digest }) }
 }
 
 /** The card of an edit that was recorded by a version which kept no card with the answer. */
-function cardWithout({ title, tool, card }: Ask, { input }: Edit) {
+function cardWithout({ title, tool, card }: Ask, { input }: Pick<Edit, 'input'>) {
   const { agent, access, server, risk } = card ?? {}
   return cardOf({
     ...{ title, input, risk },
@@ -85,14 +88,15 @@ function cardWithout({ title, tool, card }: Ask, { input }: Edit) {
   })
 }
 
-/** Edits of all calls of a thread, by call id. */
-export function editsIn({ asks }: ThreadState): ReadonlyMap<string, Edit> {
+/** Edits of all calls of a thread, by call id. The newest approval of a call decides whether it has an edit. */
+export function editsIn({ asks }: Pick<ThreadState, 'asks'>): ReadonlyMap<string, Edit> {
   const edits = new Map<string, Edit>()
-  for (const { ask, answer } of asks.values()) {
-    if (ask.callId === undefined || answer?.state !== 'approved') continue
-    const edit = editOfCall({ asks }, ask.askId)
-    if (edit) edits.set(ask.callId, edit)
-    else edits.delete(ask.callId) // asked about again, and approved as the model wrote it
+  for (const record of asks.values()) {
+    const { kind, callId } = record.ask
+    if (kind !== 'approval' || callId === undefined) continue
+    const edit = editOf(record)
+    if (edit) edits.set(callId, edit)
+    else edits.delete(callId) // asked about again: an edit of the earlier approval did not run
   }
   return edits
 }

@@ -74,9 +74,11 @@ export function apply(state: ThreadState, entry: Known): void {
       return
     case 'message.retracted':
       return // what is retracted never became an entry
-    case 'ask.raised':
+    case 'ask.raised': {
+      const replaced = state.asks.get(entry.body.ask.replaces ?? '')
       state.asks.set(entry.body.ask.askId, {
         ask: entry.body.ask,
+        ...(replaced && { first: replaced.first ?? replaced.ask }),
         runId: entry.runId ?? '',
         seq: entry.seq,
         raisedAt: entry.at,
@@ -89,6 +91,7 @@ export function apply(state: ThreadState, entry: Known): void {
       if (entry.body.ask.kind === 'budget') state.governor.mark = entry.id
       hooked(state, entry.body.ask.askId, entry.at, entry.body.hook && 'raised')
       return
+    }
     case 'ask.answered': {
       const record = state.asks.get(entry.body.askId)
       if (!record || record.answer) return

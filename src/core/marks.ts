@@ -84,8 +84,9 @@ export function marksOf(
     }
     case 'ask.answered': {
       const { askId, state: settled, card } = entry.body
-      const { hook, ask } = state.asks.get(askId) ?? {}
-      const edit = ask && editOf({ ask, answer: entry.body })
+      const record = state.asks.get(askId)
+      const edit = record && editOf({ ...record, answer: entry.body })
+      const hook = record?.hook
       const told = hook && hookMarks(askId, hook === 'both' ? 'settled' : null, 0, at)
       const byPerson = entry.actor.type === 'user' && settled !== 'cancelled'
       const by = byPerson ? { decidedBy: entry.actor.id } : {}

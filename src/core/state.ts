@@ -137,6 +137,8 @@ export interface Said {
 
 export interface AskRecord {
   ask: Ask
+  /** The first ask of a call that was asked about again, see `replaces`: it has the arguments that the model wrote. */
+  first?: Ask
   runId: string
   seq: number
   raisedAt: number

@@ -4,6 +4,8 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool, PreconditionChanged } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
+import { agui } from '../support/agui.ts'
+import { generate } from '../support/graphql.ts'
 import { type Served, serve } from '../support/serve.ts'
 import { temporaryDirectory } from '../support/server.ts'
 import { find, names, said } from '../support/tools.ts'
@@ -81,6 +83,62 @@ describe('write_file', () => {
     expect(JSON.parse(ran.original_tool_input)).toEqual({ path: 'notes.txt', content: 'new\n' })
     expect(said(model.requests[1]).at(-1)).toContain('The approver changed the arguments')
     expect(await readFile(place(server, 'notes.txt'), 'utf8')).toBe('edited\n')
+  })
+
+  /** A write that was approved with other arguments and asked about again, because the file had changed. */
+  async function editedAndAskedAgain() {
+    const model = scriptedModel([[write('1', 'a.txt', 'new\n')], done])
+    const server = await serve({ model })
+    await put(server, 'a.txt', 'seen\n')
+    const stream = await server.start('c', 'go')
+    const first = await asked(stream)
+    await put(server, 'a.txt', 'precious\n')
+    const edited_input = { path: 'a.txt', content: 'edited\n' }
+    await approve(server, stream, first.approval_id, { edited_input })
+    const second = await asked(stream)
+    // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON, looked into by assertions
+    const read = async (path: string): Promise<any> =>
+      await (await server.request('GET', path)).json()
+    /** Arguments of the call as an AG-UI and a GraphQL client that join now get them. */
+    const shown = async () => {
+      const events = await agui(server.url, {}, {}, 'connect')
+      const { messages } = events.findLast(({ type }) => type === 'MESSAGES_SNAPSHOT')!
+      const call = messages.find((one: { toolCalls?: object[] }) => one.toolCalls)?.toolCalls[0]
+      const { messages: list } = await generate(server.url, '', '', { messages: [] })
+      const args = list.find((one: { arguments?: string[] }) => one.arguments)?.arguments ?? []
+      return [JSON.parse(call.function.arguments), JSON.parse(args.join(''))]
+    }
+    return { server, stream, edited_input, second: second.approval_id, read, shown }
+  }
+  const written = { path: 'a.txt', content: 'new\n' }
+
+  test('an edited call that is asked about again and rejected is shown as the model wrote it', async () => {
+    const { server, stream, second, shown } = await editedAndAskedAgain()
+    const run = stream.response.headers.get('x-interaction-id')!
+    await server.approve('c', run, { approval_id: second, approved: false })
+    await stream.rest()
+    expect(await readFile(place(server, 'a.txt'), 'utf8')).toBe('precious\n')
+    expect(await shown()).toEqual([written, written])
+  })
+
+  test('an edited call that is asked about again and approved is marked as edited on every wire', async () => {
+    const { server, stream, edited_input, second, read, shown } = await editedAndAskedAgain()
+    await approve(server, stream, second)
+    const frames = await stream.rest()
+    const marks = { edited: true, original_input: written }
+    expect(find(frames, 'approved')).toMatchObject({ ...marks, edited_input })
+    const approval = await read(`/approvals/${second}`)
+    expect(approval).toMatchObject({ ...marks, input: edited_input, decision: { edited: true } })
+    expect(approval.card.preview.text).toContain('+edited')
+    expect(approval.original_card.preview.text).toContain('+new')
+    const { decided } = await read('/copilotkit/threads/c/outline')
+    const edit = { edited: true, input: edited_input, originalInput: written }
+    expect(decided.at(-1)).toMatchObject({ id: second, ...edit })
+    const { approvals } = await read('/approvals?state=settled')
+    expect(approvals.find(({ id }: { id: string }) => id === second)).toMatchObject({
+      edited: true,
+    })
+    expect(await shown()).toEqual([edited_input, edited_input])
   })
 
   test('a file that appears after the card was shown is not replaced, also after a restart', async () => {
@@ -259,6 +317,24 @@ describe('a tool with a preview', () => {
     expect(box.world.ran).toEqual(['v2'])
     const [one, two] = await asks(server)
     expect(one!.digest).not.toBe(two!.digest)
+  })
+
+  test('an AG-UI client that received an edit gets the original arguments back when the call is asked about again', async () => {
+    const box = counter(1)
+    const schema = z.strictObject({ page: z.string() })
+    const model = scriptedModel([[call('1', 'publish', { page: 'a' })], done])
+    const server = await serve({ model, tools: [{ ...box.tool, schema }], builtIns: false })
+    const messages = [{ id: 'u', role: 'user', content: 'go' }]
+    const first = (await agui(server.url, { messages })).at(-1).outcome.interrupts
+    const payload = { approved: true, editedArgs: { page: 'b' } }
+    const resume = [{ interruptId: first[0].id, status: 'resolved', payload }]
+    const events = await agui(server.url, { runId: 'r2', messages, resume })
+    const shown = events.flatMap(({ type, messages }) => {
+      if (type !== 'MESSAGES_SNAPSHOT') return []
+      const { toolCalls } = messages.find((one: { toolCalls?: object[] }) => one.toolCalls)
+      return [JSON.parse(toolCalls[0].function.arguments)]
+    })
+    expect(shown.at(-1)).toEqual({ page: 'a' })
   })
 
   test('PreconditionChanged thrown by run raises a new ask, and the approved call runs once', async () => {

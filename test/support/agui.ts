@@ -1,8 +1,13 @@
 /** One AG-UI request to the first agent, and all events of its answer. */
-// biome-ignore lint/suspicious/noExplicitAny: the wire's JSON, looked into by assertions
-export async function agui(url: string, body: object, more: object = {}): Promise<any[]> {
+export async function agui(
+  url: string,
+  body: object,
+  more: object = {},
+  route: 'run' | 'connect' = 'run',
+  // biome-ignore lint/suspicious/noExplicitAny: the wire's JSON, looked into by assertions
+): Promise<any[]> {
   const given = { threadId: 'c', runId: 'r', messages: [], tools: [], context: [], state: {} }
-  const response = await fetch(`${url}/copilotkit/agent/default/run`, {
+  const response = await fetch(`${url}/copilotkit/agent/default/${route}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'text/event-stream', ...more },
     body: JSON.stringify({ ...given, forwardedProps: {}, ...body }),

@@ -31,8 +31,9 @@ export function approvalJson(row: AskRow, user: string) {
  * After an edit, `input` and `card` are those that ran, and the original ones are given beside them.
  */
 export function wholeJson(row: AskRow, record: AskRecord, user: string) {
-  const { ask, answer } = record
+  const { ask, answer, first = ask } = record
   const decided = asDecided(record)
+  const edit = editOf(record)
   return {
     ...approvalJson(row, user),
     // The journal may be ahead of the row that was read before it.
@@ -41,10 +42,10 @@ export function wholeJson(row: AskRow, record: AskRecord, user: string) {
     input: decided.input ?? null,
     at_timeout: ask.atTimeout,
     card: cardJson(decided),
-    ...(editOf(record) && {
+    ...(edit && {
       edited: true,
-      original_input: ask.input ?? null,
-      original_card: cardJson(ask),
+      original_input: edit.original ?? null,
+      original_card: cardJson(first),
     }),
     ...(answer && { decision: decisionJson(record) }),
   }

@@ -89,10 +89,9 @@ function framesOf(entry: Known, thread: ThreadState): Frame[] {
       const by = { by: entry.actor.id, ...(reason !== undefined && { reason }) }
       const more = { ...(outcome && { outcome }), ...(remember && { remember }) }
       const edit = editOf(thread.asks.get(askId))
-      const edited = {
-        ...(input !== undefined && { edited_input: edit?.input ?? input }),
-        ...(edit && { edited: true, original_input: edit.original }),
-      }
+      const edited = edit
+        ? { edited: true, edited_input: edit.input, original_input: edit.original }
+        : input !== undefined && { edited_input: input }
       const about = { approval_id: askId, approved, state, ...by, ...more, ...edited }
       return [frame(approved ? 'approved' : 'rejected', about)]
     }
