@@ -8,7 +8,7 @@ import { reconfigureTool } from '../governor/reconfigure.tsx'
 import { Markdown } from './markdown.tsx'
 import { Reasoning } from './reasoning.tsx'
 import { ToolCall } from './tool-call.tsx'
-import { callsOf, type ShownTurn, standingOf } from './turns.ts'
+import { callsOf, editOf, type ShownTurn, standingOf } from './turns.ts'
 
 /** Thoughts, words and tools of an answer, in their order. */
 export function Answer(props: { turn: ShownTurn; view: ThreadView; live: boolean }) {
@@ -28,7 +28,7 @@ export function Answer(props: { turn: ShownTurn; view: ThreadView; live: boolean
             function: { name, arguments: input },
           } = call
           const toolMessage = turn.results.get(id)
-          const edit = outline?.decided.findLast((ask) => ask.callId === id && ask.edited)
+          const edit = editOf(outline, id)
           if (name === reconfigureTool)
             return (
               <div key={id}>

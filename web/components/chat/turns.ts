@@ -1,5 +1,5 @@
 import type { Message } from '@ag-ui/client'
-import type { CallStanding, Outline } from '../../lib/shapes.ts'
+import type { CallStanding, Decided, Outline } from '../../lib/shapes.ts'
 import type { ThreadView } from '../../lib/use-link.ts'
 
 export type UserMessage = Extract<Message, { role: 'user' }>
@@ -59,14 +59,24 @@ export function standingOf(
   return live && read ? { ...read, ...live } : (live ?? read)
 }
 
+/** The edit of a call, if its newest approval has one. The edit of an approval that was replaced did not run. */
+export function editOf(outline: Outline | undefined, id: string): Decided | undefined {
+  const isOf = ({ kind, callId }: Pick<Decided, 'kind' | 'callId'>) =>
+    kind === 'approval' && callId === id
+  if (!outline || outline.asks.some(isOf)) return undefined
+  const newest = outline.decided.findLast(isOf)
+  return newest?.edited ? newest : undefined
+}
+
 /** What these turns did that stays done, in the words in which it was decided. */
 export function doneIn(turns: readonly ShownTurn[], outline: Outline | undefined): string[] {
   const calls = turns.flatMap(({ parts }) => parts.flatMap(callsOf))
   return calls.flatMap(({ id, function: { name } }) => {
     const standing = outline?.calls[id]
     if (!standing?.stays) return []
-    const { title = name, edited } = outline?.decided.find(({ callId }) => callId === id) ?? {}
-    const changed = edited ? ' (edited)' : ''
+    const asked = outline?.decided.filter(({ callId }) => callId === id) ?? []
+    const { title = name } = asked.findLast(({ kind }) => kind === 'approval') ?? asked[0] ?? {}
+    const changed = editOf(outline, id) ? ' (edited)' : ''
     const ended = standing.state === 'done' ? '' : ` (${standing.state})`
     return [title + changed + ended]
   })
