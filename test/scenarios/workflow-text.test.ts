@@ -6,6 +6,8 @@ import { governed } from '../../src/agents/langgraph/governed.ts'
 import { aguiAgent } from '../../src/agents/remote/agui/agent.ts'
 import { toolLoop } from '../../src/agents/tool-loop/agent.ts'
 import { workflow } from '../../src/agents/workflow/agent.ts'
+import { wrapped } from '../../src/agents/wrapper/agent.ts'
+import type { EventAgent } from '../../src/agents/wrapper/events.ts'
 import { RuntimeError } from '../../src/core/errors.ts'
 import { textOf } from '../../src/core/messages.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
@@ -120,6 +122,18 @@ describe('the agent_stream chunks of the workflow wire', () => {
     expect(spoken).toMatch(/^Step one\.Look\. Step two\./)
     expect(spoken.match(/Step one/g)).toHaveLength(1)
     expect(textIn(await replay.rest())).toBe(spoken)
+  })
+
+  test('contain a text once if a wrapped object repeats it as its output', async () => {
+    const object: EventAgent = {
+      async *execute_with_events() {
+        yield { event: 'agent_stream', data: { content: 'Hello ' } }
+        yield { event: 'agent_stream', data: { content: 'world.' } }
+        yield { event: 'agent_completed', data: { output: 'Hello world.' } }
+      },
+    }
+    const server = await serve({ agents: [wrapped(object, { name: 'greeter' })] })
+    expect(await checkTexts(server, chat)).toEqual(['greeter: Hello world.'])
   })
 
   test('name their message, so that a client can drop the text of a retracted one', async () => {

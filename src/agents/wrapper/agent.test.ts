@@ -2,9 +2,12 @@ import { expect, test } from 'vitest'
 import { converse, stateOf } from '../../../test/support/graphs.ts'
 import { serve } from '../../../test/support/serve.ts'
 import { names } from '../../../test/support/tools.ts'
+import type { AgentContext, AgentEvent } from '../../core/agent.ts'
+import { textOf } from '../../core/messages.ts'
+import { readFenced } from '../../lib/fenced.ts'
 import { workflow } from '../workflow/agent.ts'
 import { wrapped } from './agent.ts'
-import type { EventAgent, WrappedContext } from './events.ts'
+import type { EventAgent, WrappedContext, WrappedEvent } from './events.ts'
 
 const call = { tool_name: 'crm', tool_args: { id: 1 }, tool_call_id: 'call_1' }
 
@@ -96,4 +99,81 @@ test('that says it failed, has', async () => {
   const { status, frames } = await converse(server, 'c', 'go', () => undefined)
   expect(status).toBe('FAILED')
   expect(frames.find(({ event }) => event === 'error')!.data.error).toBe('no line')
+})
+
+const outputOf = async (...events: WrappedEvent[]) => {
+  const object: EventAgent = {
+    async *execute_with_events() {
+      yield* events
+    },
+  }
+  const after = {
+    name: 'after',
+    async *run(ctx: AgentContext): AsyncGenerator<AgentEvent> {
+      const message = { id: ctx.newId('msg'), role: 'assistant' as const, parts: [] }
+      yield {
+        type: 'message',
+        message: { ...message, meta: { output: textOf(ctx.messages()[0]!) } },
+      }
+    },
+  }
+  const steps = [
+    { agent: wrapped(object, { name: 'scout' }), outputKey: 'found' },
+    { agent: after, inputKeys: ['found'], outputKey: 'after' },
+  ]
+  const server = await serve({ agents: [workflow({ name: 'flow', steps })] })
+  const { frames } = await converse(server, 'c', 'go', () => undefined)
+  const answers = frames.filter(({ event }) => event === 'answer').map(({ data }) => data.content)
+  const { found, after: given } = (await stateOf(server, 'c')) as Record<string, unknown>
+  return { texts: answers.slice(0, -1), found, given: readFenced(String(given)) } // without the summary
+}
+
+const streamed = (content: string) => ({ event: 'agent_stream', data: { content } })
+const completed = (output: unknown) => ({ event: 'agent_completed', data: { output } })
+
+test.each<[string, WrappedEvent[], string[], unknown]>([
+  [
+    'the streamed text',
+    [streamed('Hello '), streamed('world.'), completed('Hello world.')],
+    ['Hello world.'],
+    'Hello world.',
+  ],
+  [
+    'the streamed text without its last line break',
+    [streamed('Hello.\n'), completed('Hello.')],
+    ['Hello.\n'],
+    'Hello.',
+  ],
+  ['the streamed JSON', [streamed('{"a":1}'), completed({ a: 1 })], ['{"a":1}'], { a: 1 }],
+  [
+    'the streamed text, after another event',
+    [streamed('Hello.'), { event: 'metrics', data: {} }, completed('Hello.')],
+    ['Hello.'],
+    'Hello.',
+  ],
+  ['another text', [streamed('Hello.'), completed('Goodbye.')], ['Hello.', 'Goodbye.'], 'Goodbye.'],
+])(
+  'an output that is %s is sent once, and the next step gets it',
+  async (_, events, texts, output) => {
+    const end = await outputOf(...events)
+    expect(end.texts).toEqual(texts)
+    expect(end.found).toEqual(output)
+    expect(end.given).toMatchObject({ found: output })
+  },
+)
+
+test('an output that repeats the text before an approval is not sent again when the object runs from its start', async () => {
+  const object: EventAgent = {
+    async *execute_with_events() {
+      yield streamed('Found it.')
+      yield { event: 'approval_required', data: { recommendation: { do: 'call' } } }
+      yield completed('Found it.')
+    },
+  }
+  const steps = [{ agent: wrapped(object, { name: 'scout' }), outputKey: 'found' }]
+  const server = await serve({ agents: [workflow({ name: 'flow', steps })] })
+  const { frames } = await converse(server, 'c', 'go', () => ({ approved: true }))
+  const texts = frames.filter(({ event }) => event === 'answer').map(({ data }) => data.content)
+  expect(texts.filter((text) => text === 'Found it.')).toHaveLength(1)
+  expect(await stateOf(server, 'c')).toMatchObject({ found: 'Found it.' })
 })

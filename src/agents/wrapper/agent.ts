@@ -42,6 +42,8 @@ class Hearing {
   #said = 0
   /** A message that is being written. */
   #open = { id: '', text: '' }
+  /** The text that was streamed last. */
+  #streamed: string | undefined
 
   constructor(object: EventAgent, options: WrappedOptions, ctx: AgentContext) {
     this.#object = object
@@ -72,6 +74,7 @@ class Hearing {
   async *#heard({ event, data = {} }: WrappedEvent): AsyncGenerator<AgentEvent> {
     const { name } = this.#options
     if (event === 'agent_stream') return yield* this.#stream(asText(data.content ?? ''))
+    if (event === 'agent_completed') return yield* this.#complete(data)
     yield* this.#close()
     switch (event) {
       case 'agent_started':
@@ -83,12 +86,6 @@ class Hearing {
         return yield* this.#say([callOf(data)])
       case 'tool_result':
         return yield* this.#result(data)
-      case 'agent_completed': {
-        const { output = null } = data
-        yield* this.#say([{ type: 'text', text: asText(output) }], { meta: { output } })
-        yield { type: 'step', name, done: true }
-        return
-      }
       case 'approval_required':
         return await this.#ask(data)
       case 'agent_error':
@@ -107,8 +104,30 @@ class Hearing {
     return `msg_${sha256(`${runId}/${first}/${stage}/${this.#said++}`).slice(0, 26)}`
   }
 
+  #known(id: string): Message | undefined {
+    return this.#ctx.messages().find((one) => one.id === id)
+  }
+
   #isKnown(id: string): boolean {
-    return this.#ctx.messages().some((one) => one.id === id)
+    return this.#known(id) !== undefined
+  }
+
+  /**
+   * Says the output. If it repeats the text that was streamed last, the text is not sent again: the output is put on
+   * the streamed message, or on a message without text if the streamed one is already recorded.
+   */
+  *#complete({ output = null }: Record<string, unknown>): Generator<AgentEvent> {
+    const text = asText(output)
+    const { id } = this.#open
+    if (id !== '') this.#streamed = this.#open.text
+    const repeats = text.trim() === this.#streamed?.trim()
+    const known = this.#known(id)
+    const joins = id !== '' && repeats && (!known || known.meta?.output !== undefined)
+    yield* this.#close(joins ? { meta: { output } } : {})
+    // Later messages keep the ids that they have where the output is a message of its own.
+    if (joins) this.#said++
+    else yield* this.#say(repeats ? [] : [{ type: 'text', text }], { meta: { output } })
+    yield { type: 'step', name: this.#options.name, done: true }
   }
 
   *#say(parts: Part[], more: Partial<Message> = {}): Generator<AgentEvent> {
@@ -124,12 +143,14 @@ class Hearing {
     if (!this.#isKnown(id)) yield { type: 'piece', piece: { kind: 'text', id, text } }
   }
 
-  *#close(): Generator<AgentEvent> {
+  *#close(more: Partial<Message> = {}): Generator<AgentEvent> {
     const { id, text } = this.#open
     this.#open = { id: '', text: '' }
-    if (id === '' || this.#isKnown(id)) return
+    if (id === '') return
+    this.#streamed = text
+    if (this.#isKnown(id)) return
     const parts = [{ type: 'text' as const, text }]
-    yield { type: 'message', message: { id, role: 'assistant', parts } }
+    yield { type: 'message', message: { id, role: 'assistant', parts, ...more } }
   }
 
   /** It made the call itself: the result is told, not made. */
