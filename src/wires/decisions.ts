@@ -5,6 +5,8 @@ import { type Ask, outcomes } from '../core/entries.ts'
 import { RuntimeError } from '../core/errors.ts'
 import { rememberSchema } from '../core/grants.ts'
 import type { Reconciled } from '../core/reconcile.ts'
+import { textParser } from './body.ts'
+import { refuseLargeValue } from './limits.ts'
 
 const maybe = <T extends z.ZodType>(schema: T) =>
   schema.nullish().transform((one) => one ?? undefined)
@@ -48,8 +50,28 @@ const shapes = {
   }),
 }
 
+/** Returns the value of a JSON text, or undefined if the text is no JSON. `field` is its place in the request, for errors. */
+export type AnswerReader = (text: string, field: string) => unknown
+
+/** Returns a reader for the answers of one request. It throws for texts beyond the limits of a request's values. */
+export function answerReader(): AnswerReader {
+  const parse = textParser()
+  return (text, field) => {
+    const value = parse(text, field)
+    refuseLargeValue(value, field)
+    return value
+  }
+}
+
 /** `named` is where it stands in the request, for errors. */
-export function decisionFrom(ask: Ask, payload: unknown, named: string): Decision {
+export function decisionFrom(
+  ask: Ask,
+  payload: unknown,
+  named: string,
+  readText: AnswerReader,
+): Decision {
+  const read = <T>(shape: z.ZodType<T>): T =>
+    shaped(shape, typeof payload === 'string' ? readText(payload, named) : payload, named)
   switch (ask.kind) {
     case 'client_tool':
       return { value: payload ?? '' }
@@ -57,21 +79,21 @@ export function decisionFrom(ask: Ask, payload: unknown, named: string): Decisio
       if (payload === undefined) throw wrong(named, 'is missing')
       return { value: payload }
     case 'approval': {
-      const { editedArgs: input, answer: value, ...rest } = read(shapes.approval, payload, named)
+      const { editedArgs: input, answer: value, ...rest } = read(shapes.approval)
       if (rest.approved === undefined && !rest.stop && value === undefined) {
         throw wrong(`${named}.approved`, 'send true or false')
       }
       return pick({ ...rest, input, value })
     }
     case 'in_doubt': {
-      const { result: value, ...rest } = read(shapes.in_doubt, payload, named)
+      const { result: value, ...rest } = read(shapes.in_doubt)
       if (rest.outcome === undefined && rest.approved === undefined && !rest.stop) {
         throw wrong(`${named}.outcome`, 'send happened, did_not or skip')
       }
       return pick({ ...rest, value })
     }
     case 'budget': {
-      const said = read(shapes.budget, payload, named)
+      const said = read(shapes.budget)
       const newLimit = said.newLimit ?? said.actionLimit
       const newStatus = said.newStatus ?? said.isHitlEnabled
       return pick({ ...said, newLimit, newStatus })
@@ -91,20 +113,12 @@ function pick(said: Decision): Decision {
   return Object.fromEntries(all.filter(([, value]) => value !== undefined))
 }
 
-function read<T>(shape: z.ZodType<T>, payload: unknown, named: string): T {
-  const parsed = shape.safeParse(typeof payload === 'string' ? parse(payload) : payload)
+function shaped<T>(shape: z.ZodType<T>, payload: unknown, named: string): T {
+  const parsed = shape.safeParse(payload)
   if (parsed.success) return parsed.data
   const issue = parsed.error.issues[0]!
   if (issue.path.length === 0) throw wrong(named, 'send a JSON object')
   throw wrong([named, ...issue.path].join('.'), issue.message)
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 const wrong = (field: string, problem: string) =>

@@ -496,7 +496,7 @@ describe('hostile input', () => {
     const at = { id: 'u1', createdAt: new Date(0).toISOString() }
     const messages = [{ ...at, textMessage: { content: 'go', role: 'user' } }]
     const told = await generate(server.url, 'u1', 'go', { metaEvents, messages }).catch(String)
-    expect(JSON.stringify(told)).toMatch(/nested too deeply/)
+    expect(JSON.stringify(told)).toMatch(/nested deeper than 64 levels/)
     expect(await server.journal('c')).toHaveLength(before)
     expect(ran).toEqual([])
   })

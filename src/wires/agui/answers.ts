@@ -5,7 +5,7 @@ import { textOf } from '../../core/messages.ts'
 import type { Reconciled } from '../../core/reconcile.ts'
 import type { AskRecord, ThreadState } from '../../core/state.ts'
 import { openAsks } from '../asks.ts'
-import { decisionFrom } from '../decisions.ts'
+import { answerReader, decisionFrom } from '../decisions.ts'
 import type { RunInput } from './shapes.ts'
 
 export interface Answers {
@@ -22,11 +22,12 @@ export function answersIn(
   tools: ReadonlySet<string>,
 ): Answers {
   const decisions: Answering['decisions'][number][] = []
+  const read = answerReader()
   for (const { askId, message } of results) {
     const { ask } = state.asks.get(askId)!
     const named = `messages.${message.id}.content`
     try {
-      const said = decisionFrom(ask, textOf(message), named)
+      const said = decisionFrom(ask, textOf(message), named, read)
       const decision = { ...said, messageId: message.id }
       decisions.push({ askId, decision, named: { input: `${named}.editedArgs`, value: named } })
     } catch (error) {
@@ -43,7 +44,8 @@ export function answersIn(
       continue
     }
     const named = `resume.${i}.payload`
-    const decision = status === 'cancelled' ? dismissed : decisionFrom(record.ask, payload, named)
+    const decision =
+      status === 'cancelled' ? dismissed : decisionFrom(record.ask, payload, named, read)
     const parts = { input: `${named}.editedArgs`, value: named }
     decisions.push({ askId: interruptId, decision, named: parts })
   }

@@ -6,7 +6,7 @@ import type { RuntimeEvent, WholeMessage } from './events.ts'
 /** What a client is shown of a question, and sends back with the answer to say which it was. */
 export function interruptValue(ask: Ask): string {
   const { askId, kind, title, tool, input, preview, evidence, schema, deadline, card, rule } = ask
-  if (kind === 'input' && input !== undefined) return asText(withMessages(input)?.value ?? input)
+  if (kind === 'input' && input !== undefined) return asText(inputValue(ask))
   const about = { askId, kind, title, ...whoAsks(ask), ...(tool !== undefined && { tool }) }
   const more = {
     ...(input !== undefined && { input }),
@@ -20,23 +20,28 @@ export function interruptValue(ask: Ask): string {
   return JSON.stringify({ ...about, ...more, deadline: new Date(deadline).toISOString() })
 }
 
-export function interruptEvent({ ask, raisedAt }: AskRecord): RuntimeEvent {
-  const value = interruptValue(ask)
-  const brought = ask.kind === 'input' ? withMessages(ask.input) : undefined
-  if (!brought) return { type: 'MetaEvent', name: 'LangGraphInterruptEvent', value }
-  const messages = brought.messages.flatMap((one, i) => whole(one, `${ask.askId}-${i}`, raisedAt))
+/** The value of an ask of kind `input`, before it is written as text. */
+export const inputValue = ({ input }: Ask): unknown => withMessages(input)?.value ?? input
+
+export function interruptEvent(record: AskRecord): RuntimeEvent {
+  const value = interruptValue(record.ask)
+  const messages = messagesWith(record)
+  if (!messages) return { type: 'MetaEvent', name: 'LangGraphInterruptEvent', value }
   const name = 'CopilotKitLangGraphInterruptEvent'
   return { type: 'MetaEvent', name, data: { value, messages } }
 }
 
-/** Whether a call came with a question: clients run those too, and send their results. */
-export function wasShown({ asks }: ThreadState, callId: string): boolean {
-  for (const record of asks.values()) {
-    const event = interruptEvent(record)
-    if (!('data' in event)) continue
-    if (event.data.messages.some(({ id }) => id === callId)) return true
-  }
-  return false
+/** The messages that came with an ask, if any did. */
+function messagesWith({ ask, raisedAt }: AskRecord): WholeMessage[] | undefined {
+  const brought = ask.kind === 'input' ? withMessages(ask.input) : undefined
+  return brought?.messages.flatMap((one, i) => whole(one, `${ask.askId}-${i}`, raisedAt))
+}
+
+/** The ids of messages and calls that came with questions: clients run those calls too, and send their results. */
+export function shownIds({ asks }: ThreadState): Set<string> {
+  const ids = new Set<string>()
+  for (const record of asks.values()) for (const { id } of messagesWith(record) ?? []) ids.add(id)
+  return ids
 }
 
 const asText = (value: unknown): string =>

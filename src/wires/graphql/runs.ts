@@ -21,7 +21,7 @@ import { clientRulesOf } from './client-rules.ts'
 import type { Generated } from './events.ts'
 import { failedStatus } from './failures.ts'
 import { offered, optionsFrom, ownState, refuseLarge, stateFrom } from './input.ts'
-import { wasShown } from './interrupts.ts'
+import { shownIds } from './interrupts.ts'
 import { fullStop } from './making.ts'
 import { fromClient, idsIn, listed, toClient } from './messages.ts'
 import { isOnce, once } from './once.ts'
@@ -98,7 +98,8 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
     // Streams of this wire have no ids: a request that continues one contains only messages that are known.
     if (news.said.length > 0 && continues(one)) throw unknownPlace()
     refuseManyNew([...news.imported, ...news.said], 'data.messages')
-    const forged = news.forged.find((callId) => !wasShown(state, callId))
+    const shown = news.forged.length > 0 ? shownIds(state) : new Set()
+    const forged = news.forged.find((callId) => !shown.has(callId))
     if (forged !== undefined) throw unknownResult(forged)
     refuseContradiction(news)
     const to = listenerOf(one)
@@ -270,9 +271,8 @@ function keyFor(request: Request, agent: string, { messages }: GenerateInput) {
 
 /** What a request is sent to answer, by a meta event or by the result that it ends in; it may be nothing. */
 function meantBy({ messages, metaEvents }: GenerateInput, thread: string): Meant {
-  const value = metaEvents?.find(({ response }) => response)?.value
-  const ask =
-    value === undefined ? messages.at(-1)?.resultMessage?.actionExecutionId : nameIn(value)
+  const meta = metaEvents?.find(({ response }) => response)
+  const ask = meta ? nameIn(meta) : messages.at(-1)?.resultMessage?.actionExecutionId
   return { thread, ...(ask !== undefined && { ask }) }
 }
 

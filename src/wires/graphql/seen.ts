@@ -2,8 +2,9 @@ import { shownRuns } from '../../core/branch.ts'
 import { editsIn } from '../../core/edited.ts'
 import { type Message, textOf } from '../../core/messages.ts'
 import type { ThreadState } from '../../core/state.ts'
-import { canonical } from '../../lib/canonical.ts'
+import { sameJson } from '../../lib/json-patch.ts'
 import { openAsks } from '../asks.ts'
+import { textParser } from '../body.ts'
 import { resultId } from './messages.ts'
 import type { GenerateInput } from './shapes.ts'
 import type { Listener } from './telling.ts'
@@ -32,6 +33,14 @@ export function isUpToDate(
   runId: string,
 ): boolean {
   const edits = editsIn(state)
+  const parse = textParser(true)
+  const isSame = (text: string, input: unknown): boolean => {
+    try {
+      return sameJson(parse(text, ''), input)
+    } catch {
+      return false // beyond the limits of a request: the client is sent the arguments again
+    }
+  }
   for (const { id, textMessage, actionExecutionMessage: call } of data.messages) {
     const edit = call && edits.get(id)
     if (edit && !isSame(call.arguments, edit.input)) return false
@@ -46,14 +55,6 @@ export function isUpToDate(
     }
   }
   return true
-}
-
-function isSame(text: string, input: unknown): boolean {
-  try {
-    return canonical(JSON.parse(text)) === canonical(input)
-  } catch {
-    return false
-  }
 }
 
 function hasAll({ has, hidden }: Listener, message: Message): boolean {
