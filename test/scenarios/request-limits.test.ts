@@ -68,6 +68,8 @@ const cases: [field: string, path: string, body: object][] = [
   ['data.metadata.requestType', graphql, gqlBody({ metadata: { requestType: 'x'.repeat(3_000_000) } })],
   ['data.messages.1.id', graphql, gqlBody({ messages: [gqlSaid(0), ...list(500, () => ({}))] })],
   ['body.method', '/copilotkit', { method: 'x'.repeat(8_001) }],
+  ['params.httpMethod', '/copilotkit', { method: 'resource/request', params: { path: '/threads', httpMethod: { toString: 1, valueOf: 1 } } }],
+  ['params.path', '/copilotkit', { method: 'resource/request', params: { path: { toString: 1 } } }],
   ['body.agent', '/chats/c/interactions', { user_message: 'hi', agent: 'x'.repeat(201) }],
   ['body', run, aguiBody(Object.fromEntries(list(15_001, (i) => [`k${i}`, i])))],
   ['body.messages', chat, { session_id: 'c', messages: workflowSaid }],

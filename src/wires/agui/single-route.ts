@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { RuntimeError } from '../../core/errors.ts'
 import type { Caller } from '../../core/runtime.ts'
+import { invalid } from '../body.ts'
 import { json, type Route, readCall, route } from '../http.ts'
 import { info } from './info.ts'
 import type { AguiOptions } from './wire.ts'
@@ -52,14 +52,16 @@ export function singleRoute(routes: readonly Route[], options: AguiOptions): Rou
 
 function passedOn(method: string, params: Record<string, unknown>, body: unknown): Passed {
   const text = (name: string): string => {
-    const value = params[name]
-    if (typeof value !== 'string' || value === '') throw invalid(`params.${name}: is missing`)
-    if (value.length > maxLength) throw invalid(`params.${name}: is too long`)
+    const value = params[name] ?? ''
+    const field = `params.${name}`
+    if (typeof value !== 'string') throw invalid(field, 'must be text')
+    if (value === '') throw invalid(field, 'is missing')
+    if (value.length > maxLength) throw invalid(field, 'is too long')
     return value
   }
   const named = (name: string) => encodeURIComponent(text(name))
   if (/^agent\/(run|connect|suggest)$/.test(method)) {
-    if (body === undefined || body === null) throw invalid('body: is missing')
+    if (body === undefined || body === null) throw invalid('body', 'is missing')
     const path = `/agent/${named('agentId')}/${method.slice('agent/'.length)}`
     return { method: 'post', path, body }
   }
@@ -73,10 +75,11 @@ function passedOn(method: string, params: Record<string, unknown>, body: unknown
     const given = text('path')
     const { pathname = '', search = '' } = URL.canParse(given, base) ? new URL(given, base) : {}
     const path = pathname + search
-    if (!/^\/threads(\/|$)/.test(pathname)) throw invalid('params.path: must begin with /threads')
-    return { method: String(params.httpMethod ?? 'GET').toLowerCase(), path, body }
+    if (!/^\/threads(\/|$)/.test(pathname)) throw invalid('params.path', 'must begin with /threads')
+    const httpMethod = params.httpMethod == null ? 'get' : text('httpMethod')
+    return { method: httpMethod.toLowerCase(), path, body }
   }
-  throw invalid(`method: ${method} is not known`)
+  throw invalid('method', `${method} is not known`)
 }
 
 /** Finds the route for a path, with its parameters. */
@@ -98,7 +101,7 @@ function matcher(routes: readonly Route[]) {
         params: Object.fromEntries(names.map((name, i) => [name, decode(match[i + 1]!)])),
       }
     }
-    throw invalid('params.path: there is nothing at this address')
+    throw invalid('params.path', 'there is nothing at this address')
   }
 }
 
@@ -106,7 +109,7 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw invalid('params.path: is not encoded well')
+    throw invalid('params.path', 'is not encoded well')
   }
 }
 
@@ -114,5 +117,3 @@ export const noTranscription = (): Response => {
   const message = 'No transcription service is configured.'
   return json({ error: 'service_not_configured', message, retryable: false }, 503)
 }
-
-const invalid = (message: string) => new RuntimeError('invalid_request', message)
