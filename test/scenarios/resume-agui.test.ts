@@ -222,3 +222,19 @@ test('a suggestion request with Last-Event-ID makes no model call', async () => 
   expect(response.status).toBe(400)
   expect(model.requests).toEqual([])
 })
+
+test.each([999_999_999, 536_870_889, 5])(
+  'a Last-Event-ID that counts %i characters of an open message continues the stream',
+  async (count) => {
+    const server = await serve({ model: script(), tools: tools().all, builtIns: false })
+    const events = await (await server.open('POST', routes[0]!.path, body)).rest()
+    expect(events.at(-1)?.data.type).toBe('RUN_FINISHED')
+    const run = (await server.journal('c')).find(({ kind }) => kind === 'run.queued')!
+    for (const path of ['run', 'connect']) {
+      const at = { 'last-event-id': `${run.seq}!t:m1:${count}@${run.runId}@c` }
+      const stream = await server.open('POST', `/copilotkit/agent/default/${path}`, body, at)
+      expect(stream.response.status).toBe(200)
+      expect((await stream.rest()).at(-1)?.data.type).toBe('RUN_FINISHED')
+    }
+  },
+)

@@ -38,10 +38,10 @@ export class Opened {
     return [...before, ...startOf(piece)]
   }
 
-  /** Text that the client has by other means. */
-  count(piece: Piece): void {
+  /** Counts characters that the client has by other means: those of the piece, or `length`. */
+  count(piece: Piece, length = piece.text.length): void {
     const open = this.#open.get(openId(piece))
-    if (open) open.sent += piece.text.length
+    if (open) open.sent += length
   }
 
   piece(piece: Piece): string[] {

@@ -78,9 +78,9 @@ export class Telling {
     for (const [key, count] of sent) {
       const colon = key.indexOf(':')
       const kind = key.slice(0, colon) as Piece['kind']
-      const piece = { kind, id: key.slice(colon + 1), text: ' '.repeat(count) }
+      const piece = { kind, id: key.slice(colon + 1), text: '' }
       this.#opened.start(piece)
-      this.#opened.count(piece)
+      this.#opened.count(piece, count)
     }
   }
 
