@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { type CallPart, type Message, toolText, userText } from '../core/messages.ts'
 import type { ModelEvent, ModelRequest } from '../core/model.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -279,4 +279,15 @@ describe('what pages ask for', () => {
 test('a file name of 900,000 points is read in linear time', async () => {
   const events = await play(requestOf([userText('1', `read ${'.'.repeat(900_000)}x`)]))
   expect(events.length).toBeGreaterThan(0)
+})
+
+test('the words of a long history are counted without a list of them', async () => {
+  const long = ' sea \n\u00a0side'.repeat(50_000)
+  const messages: Message[] = [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: long }] }]
+  const split = vi.spyOn(String.prototype, 'split')
+  const events = await play(requestOf(messages))
+  const lists = split.mock.results.filter(({ value }) => value.length > 10_000)
+  split.mockRestore()
+  expect(lists).toEqual([])
+  expect(events.at(-1)).toMatchObject({ usage: { inputTokens: 100_000 } })
 })

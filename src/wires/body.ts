@@ -70,18 +70,20 @@ export function parseJson(text: string, field: string, broken: (cause: unknown) 
  * surrogates: the texts are what the server sent before, and are only compared.
  */
 export function textParser(echoes = false): (text: string, field: string) => unknown {
-  let tokens = 0
+  const count = tokenCounter()
   return (text, field) => {
-    if (/^\s*[[{]/.test(text)) tokens += refuseComplex(text, field) // other texts hold one value at most
-    if (tokens > maxTokens) throw tooComplex(field)
+    if (/^\s*[[{]/.test(text)) count(text, field) // other texts hold one value at most
     return parsed(text, field, () => {}, echoes)
   }
 }
 
-/** Throws `body_too_complex` if texts of JSON have more fields and items together than one body may have. */
-export function refuseManyTexts(texts: readonly string[], field: string): void {
+/**
+ * Returns a function that counts the fields, items and brackets of JSON texts. It throws `body_too_deep` for a text that is
+ * nested too deeply, and `body_too_complex` if the texts have more of them together than one body may have.
+ */
+export function tokenCounter(): (text: string, field: string) => void {
   let tokens = 0
-  for (const text of texts) {
+  return (text, field) => {
     tokens += refuseComplex(text, field)
     if (tokens > maxTokens) throw tooComplex(field)
   }

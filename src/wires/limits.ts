@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { RuntimeError } from '../core/errors.ts'
 import type { Message } from '../core/messages.ts'
 import { isLarger } from '../lib/size.ts'
+import { tokenCounter } from './body.ts'
 
 /** Messages of one list that are read. */
 export const maxMessages = 5_000
@@ -31,7 +32,10 @@ export function refuseLongList(
   if (list && list.length > max) throw refusal(field, `has more than ${max} items. Send fewer.`)
 }
 
-/** Throws `invalid_request` for more new messages, parts or text than a request may add to a thread. */
+/**
+ * Throws `invalid_request` for more new messages, parts or text than a request may add to a thread, and `body_too_complex`
+ * for arguments of calls that have more fields and items together than one body may have: models read them all at once.
+ */
 export function refuseManyNew(messages: readonly Message[], field: string): void {
   if (messages.length > maxNewMessages)
     throw refusal(
@@ -40,12 +44,15 @@ export function refuseManyNew(messages: readonly Message[], field: string): void
         'Leave out the oldest.',
     )
   let characters = 0
+  const count = tokenCounter()
   for (const { id, parts } of messages) {
     if (parts.length > maxParts)
       throw refusal(field, `message ${id} has more than ${maxParts} parts. Send fewer.`)
     for (const part of parts) {
-      if (part.type === 'call') characters += part.input.length
-      else if (part.type !== 'media') characters += part.text.length
+      if (part.type === 'call') {
+        characters += part.input.length
+        count(part.input, `${field}.${id}`)
+      } else if (part.type !== 'media') characters += part.text.length
     }
   }
   if (characters > maxNewCharacters)

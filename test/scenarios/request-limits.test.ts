@@ -36,6 +36,16 @@ const action = { name: 'a', description: '', jsonSchema: '{}' }
 const context = { description: 'd', value: 'v' }
 const gqlState = { agentName: 'x', state: '{}' }
 
+const dense = `{"a":[${'{},'.repeat(30_000)}{}]}`
+/** Two calls whose arguments are within the limit of a body each, and beyond it together. */
+const calls = list(2, (i) => ({
+  ...{ id: `c${i}`, type: 'function', function: { name: 'f', arguments: dense } },
+}))
+const gqlCalls = list(2, (i) => ({
+  ...{ id: `c${i}`, createdAt: '2026-01-01T00:00:00.000Z' },
+  actionExecutionMessage: { name: 'f', arguments: dense, parentMessageId: 'a' },
+}))
+
 const run = '/copilotkit/agent/default/run'
 const graphql = '/copilotkit/graphql'
 const chat = '/copilotkit/chat'
@@ -49,6 +59,9 @@ const cases: [field: string, path: string, body: object][] = [
   ['body.messages', run, aguiBody({ messages: [{ ...said(0), content: 'x'.repeat(2_000_001) }] })],
   ['body.messages.0.content', run, aguiBody({ messages: [{ ...said(0), content: list(501, () => ({ type: 'text', text: 'x' })) }] })],
   ['body.messages.0.toolCalls', run, aguiBody({ messages: [{ id: 'a', role: 'assistant', toolCalls: list(501, (i) => ({ id: `c${i}`, type: 'function', function: { name: 'f', arguments: '{}' } })) }, said(1)] })],
+  ['body.messages.a', run, aguiBody({ messages: [{ id: 'a', role: 'assistant', toolCalls: calls }, said(1)] })],
+  ['body.messages.a', run, aguiBody({ messages: [{ id: 'a', role: 'assistant', toolCalls: [{ ...calls[0], function: { name: 'f', arguments: '['.repeat(65) } }] }, said(1)] })],
+  ['data.messages.a', graphql, gqlBody({ messages: [...gqlCalls, gqlSaid(1)] })],
   ['body.tools', run, aguiBody({ tools: list(501, (i) => ({ name: `t${i}`, description: '', parameters: {} })) })],
   ['body.context', run, aguiBody({ context: list(501, () => context) })],
   ['body.resume', run, aguiBody({ resume: list(201, (i) => ({ interruptId: `i${i}`, status: 'resolved' })) })],

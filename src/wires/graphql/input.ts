@@ -5,7 +5,7 @@ import type { ThreadState } from '../../core/state.ts'
 import { containsText } from '../../lib/contains.ts'
 import { sameJson } from '../../lib/json-patch.ts'
 import { isStandIn } from '../asks.ts'
-import { parseJson, refuseManyTexts } from '../body.ts'
+import { parseJson, tokenCounter } from '../body.ts'
 import { forwardedHeaders } from '../http.ts'
 import {
   maxAnswers,
@@ -38,8 +38,8 @@ export function offered({ frontend, agentSession }: GenerateInput) {
 
 export function toolsFrom(data: GenerateInput): ToolSpec[] {
   const actions = offered(data).filter(({ name }) => !isStandIn(name)) // the server calls those, the model does not
-  const schemas = actions.map(({ jsonSchema }) => jsonSchema)
-  refuseManyTexts(schemas, 'data.frontend.actions')
+  const count = tokenCounter()
+  for (const { jsonSchema } of actions) count(jsonSchema, 'data.frontend.actions')
   return actions.map(({ name, description, jsonSchema }) => {
     const parameters = json(jsonSchema, `frontend.actions.${name}.jsonSchema`)
     return { name, description, parameters }
