@@ -1,6 +1,8 @@
 import { decode } from '@ag-ui/proto'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import type { ModelEvent } from '../../src/core/model.ts'
 import { scriptedModel, text } from '../../src/models/scripted.ts'
+import { agui } from '../support/agui.ts'
 import { serve } from '../support/serve.ts'
 
 const image = Buffer.alloc(30_000, 7).toString('base64')
@@ -198,3 +200,54 @@ test.each([
     expect(longest).toBeLessThan(700_000)
   },
 )
+
+/** Loads a thread 16 times in one GraphQL request. */
+function loadedSixteenTimes(url: string, fields: string, isQuery = false) {
+  const one = `loadAgentState(data: { threadId: "c", agentName: "assistant" }) { ${fields} }`
+  const all = Array.from({ length: 16 }, (_, i) => `a${i}: ${one}`)
+  const query = `{ ${all.join(' ')} }`
+  const path = `${url}/copilotkit/graphql`
+  if (isQuery) return fetch(`${path}?query=${encodeURIComponent(query)}`)
+  const headers = { 'content-type': 'application/json' }
+  return fetch(path, { method: 'POST', headers, body: JSON.stringify({ query }) })
+}
+
+test.each([
+  ['threadExists', 0],
+  ['state', 0],
+  ['messages', 1],
+])(
+  'a GraphQL document that loads the %s of one thread 16 times parses the arguments of its calls %i times',
+  async (field, expected) => {
+    const input = JSON.stringify({ mark: 1, list: Array.from({ length: 1_000 }, () => ({})) })
+    const made: ModelEvent = { type: 'call', callId: '1', name: 'look', input }
+    const model = scriptedModel([[made], [text('done')]])
+    const server = await serve({ model, builtIns: false })
+    await (await server.start('c', 'go')).rest()
+    for (const isQuery of [false, true]) {
+      const parse = vi.spyOn(JSON, 'parse')
+      const response = await loadedSixteenTimes(server.url, field, isQuery)
+      const { data } = await response.json()
+      const count = parse.mock.calls.filter(([json]) => json.startsWith('{"mark"')).length
+      parse.mockRestore()
+      expect(Object.keys(data)).toHaveLength(16)
+      expect(data.a15).toEqual(data.a0)
+      if (field === 'messages')
+        expect(JSON.parse(data.a15.messages)[1].arguments).toEqual(JSON.parse(input))
+      expect(count).toBe(expected)
+    }
+  },
+)
+
+test('a GraphQL document that loads a state of 990,000 line breaks 16 times gets it in steps', async () => {
+  const server = await serve({ model: scriptedModel([[text('done')]]) })
+  const state = { text: '\n'.repeat(990_000) }
+  await agui(server.url, { state, messages: [{ id: 'u1', role: 'user', content: 'go' }] })
+  let json = ''
+  const longest = await longestJson(async () => {
+    json = await (await loadedSixteenTimes(server.url, 'state')).text()
+  })
+  const { data } = JSON.parse(json)
+  expect(JSON.parse(data.a15.state)).toEqual(state)
+  expect(longest).toBeLessThan(1_000_000)
+})

@@ -9,6 +9,7 @@ import {
   type Plugin,
   processRegularResult,
 } from 'graphql-yoga'
+import { lazily } from '../../lib/lazily.ts'
 import { pauseBefore } from '../../lib/pause.ts'
 import { Delivery } from './delivery.ts'
 import type { Generated } from './events.ts'
@@ -20,7 +21,13 @@ import { copilotResponse } from './response.ts'
 import type { Asked } from './runs.ts'
 import { scalars } from './scalars.ts'
 import { typeDefs } from './schema.ts'
-import type { AvailableAgents, GenerateInput, LoadAgentStateInput, LoadedState } from './shapes.ts'
+import type {
+  AvailableAgents,
+  GenerateInput,
+  LoadAgentStateInput,
+  LoadedState,
+  LoadedText,
+} from './shapes.ts'
 import { variablesProblem } from './variables.ts'
 
 /** What the operations do. What they throw is told by `tell`. */
@@ -46,6 +53,8 @@ interface Context {
   body: unknown
   delivery: Delivery
   long: LongTexts
+  /** Threads that this request has loaded. */
+  loaded: Map<string, Promise<object>>
 }
 
 /** Answers any document; heavy to load. */
@@ -75,7 +84,7 @@ export function graphqlExecutor(resolvers: Resolvers, options: ExecutorOptions) 
     try {
       const long = new LongTexts()
       const delivery = new Delivery(request.signal)
-      const context = { resolvers: used, asked, body, delivery, long }
+      const context = { resolvers: used, asked, body, delivery, long, loaded: new Map() }
       return await long.fill(await yoga.fetch(request, context))
     } catch (error) {
       if (!request.signal.aborted) throw error
@@ -107,10 +116,12 @@ function fields({ tell }: ExecutorOptions) {
       hello: () => 'Hello World',
       availableAgents: (_: unknown, __: unknown, { resolvers, asked }: Context) =>
         resolvers.availableAgents(asked),
-      loadAgentState: async (_: unknown, { data }: Loading, context: Context) => {
-        const { resolvers, asked, long } = context
-        const { messages, ...loaded } = await resolvers.loadAgentState(data, asked)
-        return { ...loaded, messages: typeof messages === 'string' ? messages : long.add(messages) }
+      loadAgentState: (_: unknown, { data }: Loading, context: Context) => {
+        const { resolvers, asked, long, loaded } = context
+        const key = JSON.stringify([data.threadId, data.agentName])
+        const loading = loaded.get(key) ?? load(resolvers.loadAgentState(data, asked), long)
+        loaded.set(key, loading)
+        return loading
       },
     },
     Mutation: {
@@ -124,6 +135,13 @@ function fields({ tell }: ExecutorOptions) {
       },
     },
   }
+}
+
+/** The loaded state with texts that are made when a document selects them: once, however many aliases it has. */
+async function load(loading: Promise<LoadedState>, long: LongTexts): Promise<object> {
+  const { state, messages, ...loaded } = await loading
+  const text = (make: () => Promise<LoadedText>) => lazily(async () => long.placed(await make()))
+  return { ...loaded, state: text(state), messages: text(messages) }
 }
 
 interface Loading {

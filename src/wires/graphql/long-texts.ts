@@ -1,7 +1,13 @@
 import { newId } from '../../lib/ids.ts'
-import { escaped } from '../../lib/json-steps.ts'
+import { escaped, slices, unhurried } from '../../lib/json-steps.ts'
 import { jsonText } from '../http.ts'
 import type { RuntimeEvent } from './events.ts'
+import type { LoadedText } from './shapes.ts'
+
+/** Characters of a text that is written into the result itself. */
+const shortLength = 10_000
+/** Characters of one step of a text that is at hand. */
+const stepLength = 200_000
 
 /** Texts of a response that are too long to serialize at once. A marker stands for each of them in the result. */
 export class LongTexts {
@@ -12,6 +18,12 @@ export class LongTexts {
   /** Returns the marker of a text that is made in steps. A document may ask for the same text twice. */
   add(steps: () => AsyncIterable<string>): string {
     return `${this.#secret}-${this.#steps.push(steps) - 1}.`
+  }
+
+  /** The text itself, or its marker if it is long: a document may select it under many aliases. */
+  placed(text: LoadedText): string {
+    if (typeof text !== 'string') return this.add(text)
+    return text.length <= shortLength ? text : this.add(() => unhurried(slices(text, stepLength)))
   }
 
   /** The event with a marker in place of a long text. */

@@ -3,6 +3,7 @@ import { type Edit, editsIn } from '../../core/edited.ts'
 import { markerOf } from '../../core/large-parts.ts'
 import { callsOf, type Message, textOf } from '../../core/messages.ts'
 import type { ThreadState } from '../../core/state.ts'
+import { pauses } from '../../lib/pause.ts'
 import type { ListedMessage } from '../approve.ts'
 import type { MessageInput } from './shapes.ts'
 
@@ -70,11 +71,25 @@ export const resultId = (callId: string) => `result-${callId}`
  * The thread as clients load it: told apart by their keys, each result right behind its call. Markers
  * stand for the data of large images: see `Thread.filled`.
  */
-export function toClient(state: ThreadState): object[] {
+export const toClient = (state: ThreadState): object[] => [...clientLists(state)].flat()
+
+/** The same in steps: other requests run between them. */
+export async function toClientInSteps(state: ThreadState): Promise<object[]> {
+  const all: object[] = []
+  const pause = pauses()
+  for (const list of clientLists(state)) {
+    all.push(...list)
+    await pause()
+  }
+  return all
+}
+
+/** What clients load of each message. */
+function* clientLists(state: ThreadState): Generator<object[], void, undefined> {
   const said = whatIsShown(state).flatMap((one) => ('message' in one ? [one.message] : []))
   const results = new Map(said.map((message) => [message.callId, message]))
   const edits = editsIn(state)
-  return said.flatMap((message) => shown(message, results, edits))
+  for (const message of said) yield shown(message, results, edits)
 }
 
 function shown(

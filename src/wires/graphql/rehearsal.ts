@@ -46,7 +46,8 @@ function generate(stream: string): object {
 export const rehearsalResolvers: Resolvers = {
   availableAgents: async () => ({ agents: [{ id: 'a', name: 'a', description: '' }] }),
   loadAgentState: async ({ threadId }) => {
-    return { threadId, threadExists: false, state: '{}', messages: '[]' }
+    const [state, messages] = [async () => '{}', async () => '[]']
+    return { threadId, threadExists: false, state, messages }
   },
   generate: async (): Promise<Generated> => ({
     threadId: 'rehearsal',

@@ -9,7 +9,7 @@ import type { Caller, Runtime } from '../../core/runtime.ts'
 import { emptyState, type ThreadState } from '../../core/state.ts'
 import type { Thread } from '../../core/thread.ts'
 import type { Log } from '../../core/worker.ts'
-import { isLong } from '../../lib/json-steps.ts'
+import { isLong, jsonSteps, unhurried } from '../../lib/json-steps.ts'
 import { idByKey, keyOf, lastUserContents } from '../approve.ts'
 import { waitsInside } from '../asks.ts'
 import { refuseContradiction } from '../decisions.ts'
@@ -23,7 +23,7 @@ import { failedStatus } from './failures.ts'
 import { offered, optionsFrom, ownState, refuseLarge, stateFrom } from './input.ts'
 import { shownIds } from './interrupts.ts'
 import { fullStop } from './making.ts'
-import { fromClient, idsIn, listed, toClient } from './messages.ts'
+import { fromClient, idsIn, listed, toClientInSteps } from './messages.ts'
 import { isOnce, once } from './once.ts'
 import { isBlocked, isUpToDate } from './seen.ts'
 import type {
@@ -220,18 +220,23 @@ export function graphqlRuns(runtime: Runtime, rule: StopRule, log: Log) {
       const { agent } = find(data.agentName)
       const threadId = idFrom(data.threadId, 'data.threadId')
       const thread = await runtime.find(caller, threadId)
-      if (!thread) return { threadId, threadExists: false, state: '{}', messages: '[]' }
+      const [noState, noMessages] = [async () => '{}', async () => '[]']
+      if (!thread) return { threadId, threadExists: false, state: noState, messages: noMessages }
       // CopilotKit's clients load by POST. A GET must not write, so it does not keep a run from being stopped.
       if (!isSafeMethod(request.method)) await stopping.returned(caller, threadId)
       const { state } = thread
-      const messages = toClient(state)
       return {
         threadId,
         threadExists: true,
-        state: JSON.stringify(stateWithoutMessages(state.states.get(agent.name))),
-        messages: isLong(messages)
-          ? () => thread.filledSteps(messages)
-          : await thread.filled(JSON.stringify(messages)),
+        async state() {
+          const value = stateWithoutMessages(state.states.get(agent.name))
+          return isLong(value) ? () => unhurried(jsonSteps(value)) : JSON.stringify(value)
+        },
+        async messages() {
+          const messages = await toClientInSteps(state)
+          if (isLong(messages)) return () => thread.filledSteps(messages)
+          return await thread.filled(JSON.stringify(messages))
+        },
       }
     },
   }

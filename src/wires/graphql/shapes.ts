@@ -101,10 +101,13 @@ export interface LoadAgentStateInput {
 export interface LoadedState {
   threadId: string
   threadExists: boolean
-  /** JSON texts. A long one is made in steps. */
-  state: string
-  messages: string | (() => AsyncIterable<string>)
+  /** Make the JSON texts. */
+  state(): Promise<LoadedText>
+  messages(): Promise<LoadedText>
 }
+
+/** A long text is made in steps. */
+export type LoadedText = string | (() => AsyncIterable<string>)
 
 export interface AvailableAgents {
   agents: { id: string; name: string; description: string }[]
