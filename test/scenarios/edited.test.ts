@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { workflow } from '../../src/agents/workflow/agent.ts'
 import { readConfig } from '../../src/config.ts'
@@ -353,6 +353,51 @@ test('the server handles other work between the steps that read edited arguments
   await Promise.all([response, counting, stream.rest()])
   expect(rated).toBeGreaterThan(checked!)
   expect(shown).toBeGreaterThan(rated!)
+})
+
+test('AG-UI connect serializes each of four long edits once in each message, with other work between them', async () => {
+  const pay = defineTool({
+    ...{ name: 'send', description: 'Sends money.', access: 'write', schema: z.looseObject({}) },
+    run: async () => 'paid',
+  })
+  const steps = [0, 1, 2, 3].map((i) => [send(`${i}`)])
+  const server = await story([...steps, [text('Done.')]], { tools: [pay] })
+  let { stream, interaction_id, approval_id } = await asked(server)
+  const note = '\n'.repeat(300_000)
+  for (const i of [0, 1, 2, 3]) {
+    await server.approve('c', interaction_id, {
+      ...{ approval_id, approved: true, edited_input: { i, note } },
+    })
+    if (i < 3)
+      approval_id = find(await stream.until('approval_required'), 'approval_required').approval_id
+  }
+  await stream.rest()
+  for (const tools of [[], [{ name: 'approveAction', description: '', parameters: {} }]]) {
+    let turns = 0
+    const turnsOf: number[][] = [[], [], [], []]
+    const { stringify } = JSON
+    const spy = vi.spyOn(JSON, 'stringify').mockImplementation(((
+      ...args: Parameters<typeof stringify>
+    ) => {
+      const { state, input = args[0] } = Object(args[0])
+      if (Object(input).note === note && (state || input === args[0])) turnsOf[input.i]!.push(turns)
+      return stringify(...args)
+    }) as typeof stringify)
+    let isCounting = true
+    const counting = (async () => {
+      for (; isCounting; turns++) await setImmediate()
+    })()
+    const body = { threadId: 'c', runId: 'r', messages: [], tools, context: [], state: {} }
+    const response = await server.request('POST', '/copilotkit/agent/default/connect', body)
+    const told = await response.text()
+    isCounting = false
+    spy.mockRestore()
+    await counting
+    expect(told.split('MESSAGES_SNAPSHOT')).toHaveLength(2)
+    expect(told.length).toBeGreaterThan(4 * 300_000)
+    expect(turnsOf.map(({ length }) => length)).toEqual(Array(4).fill(1 + tools.length))
+    expect(new Set(turnsOf.flat()).size).toBeGreaterThanOrEqual(3)
+  }
 })
 
 /** Sends edited arguments for a tool with a JSON Schema. Counts the steps of each check. */

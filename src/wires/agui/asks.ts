@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { budgetOptions, mostCalls } from '../../core/budget-answers.ts'
 import { editOf } from '../../core/edited.ts'
-import type { Ask } from '../../core/entries.ts'
+import type { Answer, Ask } from '../../core/entries.ts'
 import { rememberSchema } from '../../core/grants.ts'
 import type { AskRecord } from '../../core/state.ts'
 import { outcomesOf, shownAs, standInCall, whoAsks } from '../asks.ts'
-import type { AguiMessage } from './messages.ts'
+import { type AguiMessage, whenRead } from './messages.ts'
 
 /** What the message is called that holds a call which stands for a question. */
 export const standInSuffix = '-call'
@@ -14,19 +14,27 @@ export const standInSuffix = '-call'
 export function standInMessages(record: AskRecord, tools: ReadonlySet<string>): AguiMessage[] {
   const { ask, answer } = record
   if (ask.kind === 'client_tool' || shownAs(ask, tools) === undefined) return []
-  const { id, ...call } = standInCall(record, tools)
+  const { askId: id } = ask
+  const name = shownAs(ask, tools)!
+  const call = whenRead({ name, arguments: '' }, 'arguments', () => {
+    return standInCall(record, tools).arguments
+  })
   const toolCalls = [{ id, type: 'function' as const, function: call }]
   const asked: AguiMessage = { id: id + standInSuffix, role: 'assistant', content: '', toolCalls }
   if (!answer) return [asked]
-  const { state, reason, messageId = `${id}-answer` } = answer
+  const { messageId = `${id}-answer` } = answer
+  const decided: AguiMessage = { id: messageId, role: 'tool', toolCallId: id }
+  return [asked, whenRead(decided, 'content', () => decisionText(record, answer))]
+}
+
+function decisionText(record: AskRecord, { state, reason }: Answer): string {
   const edit = editOf(record)
-  const content = JSON.stringify({
+  return JSON.stringify({
     state,
     by: record.answeredBy?.id,
     ...(reason && { reason }),
     ...(edit && { edited: true, input: edit.input }),
   })
-  return [asked, { id: messageId, role: 'tool', toolCallId: id, content }]
 }
 
 const reasons: Record<Ask['kind'], string> = {

@@ -68,7 +68,9 @@ export function toClient(message: Message, edits: ReadonlyMap<string, Edit>): Ag
   const toolCalls = callsOf(message).map(({ callId, name, input }) => ({
     id: callId,
     type: 'function' as const,
-    function: { name, arguments: argumentsOf(callId, input, edits) },
+    function: whenRead({ name, arguments: '' }, 'arguments', () =>
+      argumentsOf(callId, input, edits),
+    ),
   }))
   const said: AguiMessage = { id, role: 'assistant', content: textOf(message) }
   if (toolCalls.length > 0) said.toolCalls = toolCalls
@@ -77,6 +79,19 @@ export function toClient(message: Message, edits: ReadonlyMap<string, Edit>): Ag
   const thinksFirst = message.parts.find(({ type }) => type !== 'media')?.type === 'reasoning'
   const shown = [...(reasoning ? [thought] : []), ...(speaks ? [said] : [])]
   return thinksFirst ? shown : shown.reverse() // in the order in which it was told
+}
+
+/**
+ * The object with a text that is made when it is first read. The text may be long, and a list of messages is made at once
+ * but serialized in steps.
+ */
+export function whenRead<T extends object>(object: T, name: keyof T, make: () => string): T {
+  let text: string | undefined
+  const get = () => {
+    text ??= make()
+    return text
+  }
+  return Object.defineProperty(object, name, { get, enumerable: true, configurable: true })
 }
 
 /** The arguments that ran, where the approver changed them; otherwise those that the model wrote. */
