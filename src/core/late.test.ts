@@ -315,3 +315,80 @@ test('a driver that has lost its fence offers the result of its tool as evidence
   await first.stop()
   await second.stop()
 })
+
+type Agents = RuntimeOptions['agents']
+
+const agentsWith = (tools: Tool[], model: Agents[number]['model']): Agents => [
+  { agent: toolLoop({ name: 'assistant' }), model, tools, policy: [{ decision: 'allow' }] },
+]
+
+/** Stops a server in the middle of a call of `pay`. Returns a function that starts a server with other tools. */
+async function interrupted(tool: Partial<Tool> = {}) {
+  const running = gate()
+  const run = async (_: unknown, { signal }: ToolUse) => {
+    await running.pass(signal)
+    return 'paid'
+  }
+  const { server, clock, model } = world(payTool({ run, ...tool }))
+  const first = server()
+  const clientTools = [{ name: 'pay', description: 'Pays in the page', parameters: {} }]
+  const { runId } = await first.runtime.start(caller, 'c', {
+    ...{ messages: [userText('m', 'go')], options: { clientTools } },
+  })
+  await running.reached
+  await first.stop()
+  const restart = async (tools: Tool[]) => {
+    const { runtime, stop } = server({ agents: agentsWith(tools, model) })
+    const { state } = await runtime.open(caller, 'c')
+    clock.advance(10_001)
+    return { state, runtime, runId, stop }
+  }
+  return { restart }
+}
+
+const never = () => Promise.reject(new Error('The tool ran.'))
+
+test.each<[string, Tool[]]>([
+  [
+    'its tool has a schema that the input does not fit',
+    [payTool({ run: never, schema: z.strictObject({ currency: z.string() }) })],
+  ],
+  ['its tool is gone and the client offers a tool of that name', []],
+])('an interrupted call is in doubt after a restart when %s', async (_, tools) => {
+  const { restart } = await interrupted()
+  const { state, runtime, runId, stop } = await restart(tools)
+  await statusIs(state, runId, 'waiting')
+  expect([...state.asks.values()].map(({ ask }) => ask.kind)).toEqual(['in_doubt'])
+  expect(effectOf(state)).toMatchObject({ state: 'unknown', intent: { attempt: 1 } })
+
+  const [askId = ''] = state.asks.keys()
+  const named = { input: 'input', value: 'value' }
+  const decision = { outcome: 'did_not' as const }
+  await runtime.answer(caller, 'c', { decisions: [{ askId, decision, named }] })
+  await statusIs(state, runId, 'completed')
+  expect(effectOf(state)).toMatchObject({ state: 'failed', intent: { attempt: 1 } })
+  expect(resultOf(state)).toMatch(/ It had been started before; it was not run again\.$/)
+  await stop()
+})
+
+test.each([
+  ['has another optional field', { note: z.string().optional() }],
+  ['has another required field', { currency: z.string() }],
+])('a recorded result is given to the model when the schema of its tool %s', async (_, fields) => {
+  const late = gate()
+  const run = async () => {
+    await late.pass()
+    return 'paid late'
+  }
+  const { state, runId, stop, server, model } = await timedOut({ run })
+  await statusIs(state, runId, 'waiting')
+  await stop()
+  late.open()
+  await vi.waitFor(() => expect(effectOf(state)?.state).toBe('done'), patience)
+  const tool = payTool({ schema: z.strictObject(fields), run: never })
+  const next = server({ agents: agentsWith([tool], model) })
+  const opened = await next.runtime.open(caller, 'c')
+  await statusIs(opened.state, runId, 'completed')
+  expect(resultOf(opened.state)).toBe('paid late')
+  await next.stop()
+})

@@ -1,11 +1,14 @@
+import { atOnce } from '../lib/at-once.ts'
+import { canonical } from '../lib/canonical.ts'
 import { approvalOf, askUnder } from './asked.ts'
 import type { Bench } from './effects.ts'
 import { effectKey, recorded } from './effects.ts'
 import { type Answer, draft } from './entries.ts'
+import { RuntimeError } from './errors.ts'
 import { type Execution, notBegun } from './execute.ts'
 import { grantFor } from './grants.ts'
 import { parseInput, settledInput } from './inputs.ts'
-import { asText, type CallPart } from './messages.ts'
+import { asText, type CallPart, callsOf } from './messages.ts'
 import { ambiguous, changed, type Plan, placeOf, say, type Toolbox, unmoved } from './plan.ts'
 import { callDigest, judge, type Verdict } from './policy.ts'
 import { readable } from './policy-rules.ts'
@@ -18,16 +21,22 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const { leg, clock } = bench
   const { state } = leg.thread
   const tool = box.tools().get(call.name)
-  if (!tool) return clientCall(call, box, bench) ?? withoutTool(call, bench)
-  const given = parseInput(call.input, tool, bench)
-  if ('problem' in given) return say(given.problem)
-
   const place = placeOf(call, bench)
   const { key, effectId } = effectKey(leg.runId, place.messageId, 'call', place.index)
   const record = state.effects.get(effectId)
+  const outcome = record && knownOutcome(record, call, bench)
+  if (outcome) return outcome
+  const begun = record && record.error?.code !== notBegun.code ? record : undefined
+  if (!tool && begun) return notRepeatable(call, begun, noTool(call))
+  if (!tool) return clientCall(call, box, bench) ?? say(noTool(call))
+  /** What happens to a call whose input does not fit the schema, which may have changed since the call began. */
+  const unfit = (problem: string) => (begun ? notRepeatable(call, begun, problem) : say(problem))
+  const given = parseInput(call.input, tool, bench)
+  if ('problem' in given) return unfit(given.problem)
+
   const approval = approvalOf(bench, call.callId)
   const settled = settledInput(given, tool, { approval, record }, bench)
-  if ('problem' in settled) return say(settled.problem)
+  if ('problem' in settled) return unfit(settled.problem)
   const { input, shown, raw, digest, stale } = settled
   const execution: Execution = {
     call,
@@ -52,9 +61,8 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
     },
     ...(record && { seen: record.state }),
   }
-  const done = recorded(record, digest)
-  if (done) return say(done.output ?? '', false) // it came back after its leg had ended
-  if (record && isReported(record)) return say(record.error?.message ?? '')
+  const done = recorded(record, digest) // the agent makes another call under the same id
+  if (done) return say(done.output ?? '', false)
 
   // Begun before and without a result now: it may have happened, in full or in part.
   const doubt = record && record.error?.code !== notBegun.code && !tool.idempotent
@@ -91,6 +99,31 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const approved = !approval || approval.answer?.state === 'approved'
   return doubt && approved ? { do: 'look', execution, record, again: permit } : permit()
 }
+
+/**
+ * The result of a call whose outcome was recorded after its leg had ended, whatever the tool and its schema are now.
+ * Returns undefined if the outcome is not known, or if the agent now makes another call under the same id.
+ */
+function knownOutcome(record: EffectRecord, call: CallPart, bench: Bench): Plan | undefined {
+  if (isReported(record)) return say(record.error?.message ?? '')
+  if (record.state !== 'done' || !isAsWritten(call, bench)) return undefined
+  return say(record.output ?? '', false)
+}
+
+/** Whether a call is the one that its message holds. */
+function isAsWritten(call: CallPart, bench: Bench): boolean {
+  const { messageId, index } = placeOf(call, bench)
+  const message =
+    bench.messages.find(({ id }) => id === messageId) ??
+    bench.leg.thread.state.messages.get(messageId)?.message
+  const written = message && callsOf(message)[index]
+  if (!written || written.name !== call.name) return false
+  return written.input === call.input || sameText(written.input, call.input)
+}
+
+/** Whether two texts are the same JSON. */
+const sameText = (a: string, b: string): boolean =>
+  atOnce(() => canonical(JSON.parse(a)) === canonical(JSON.parse(b))) === true
 
 /** Whether the tool itself reported a failure, after its leg could no longer record it. */
 const isReported = ({ state, error }: EffectRecord): boolean =>
@@ -229,22 +262,23 @@ function afterAnswer({ answer, ask }: AskRecord, execution: Execution, stale = f
   }
 }
 
-/** A call of a tool that is not there: what has begun may still have happened. */
-function withoutTool(call: CallPart, bench: Bench): Plan {
-  const gone = `There is no tool named ${call.name}.`
-  const { messageId, index } = placeOf(call, bench)
-  const { effectId } = effectKey(bench.leg.runId, messageId, 'call', index)
-  const record = bench.leg.thread.state.effects.get(effectId)
-  if (record?.state === 'done') return say(record.output ?? '', false)
-  if (!record || record.error?.code === notBegun.code) return say(gone)
+const noTool = ({ name }: CallPart) => `There is no tool named ${name}.`
+
+/**
+ * A call that was begun and cannot be made again, because its tool is gone or its input does not fit the schema any
+ * more: it may still have happened.
+ */
+function notRepeatable(call: CallPart, record: EffectRecord, problem: string): Plan {
+  if (record.state === 'done') throw new RuntimeError('agent_not_deterministic')
   const intent = { ...record.intent, attempt: record.intent.attempt + 1 }
   const tool: Tool = {
     name: call.name,
     description: '',
     schema: { json: {}, issues: () => [] },
-    run: () => Promise.reject(new Error(gone)),
+    run: () => Promise.reject(new Error(problem)),
   }
   const { input } = intent
   const execution = { call, tool, input, shown: input, intent, seen: record.state }
-  return { do: 'look', execution, record, again: () => ({ do: 'run', execution }) }
+  const again = () => withoutRepeat(say(problem), record, call)
+  return { do: 'look', execution, record, again }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { PolicyRule } from '../../src/core/policy.ts'
-import { defineTool } from '../../src/core/tool.ts'
+import { defineTool, type Tool } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import type { Frame } from '../support/chats.ts'
 import { gate } from '../support/gate.ts'
@@ -22,10 +22,19 @@ interface Restart {
   permit?: (server: Served) => Promise<unknown>
   /** Happens while the call runs on the first server. */
   during?: (server: Served) => Promise<unknown>
+  /** The tools of the second server; by default those of the first. */
+  toolsAfter?: (send: Tool) => Tool[]
 }
 
 /** Stops a server in the middle of a call of `send`, and starts another one with another policy. */
-async function restarted({ idempotent = false, before, after, permit, during }: Restart) {
+async function restarted({
+  idempotent = false,
+  before,
+  after,
+  permit,
+  during,
+  toolsAfter = (send) => [send],
+}: Restart) {
   const { path: data } = await temporaryDirectory()
   const inside = gate()
   let hangs = false
@@ -41,12 +50,12 @@ async function restarted({ idempotent = false, before, after, permit, during }: 
       return 'sent'
     },
   })
-  const settings = (policy: PolicyRule[]) => ({
+  const settings = (policy: PolicyRule[], tools = [send]) => ({
     model: scriptedModel((request) => {
       const last = request.messages.at(-1)!
       return last.role === 'user' ? [call(last.id, 'send', {})] : [text('ok')]
     }),
-    ...{ tools: [send], builtIns: false, policy },
+    ...{ tools, builtIns: false, policy },
   })
   const first = await serve(settings(before), { data })
   await permit?.(first)
@@ -65,7 +74,7 @@ async function restarted({ idempotent = false, before, after, permit, during }: 
   hangs = false
   const clock = warpClock()
   clock.advance(3_600_000) // whatever the first server had begun is over
-  const second = await serve(settings(after), { data, clock })
+  const second = await serve(settings(after, toolsAfter(send)), { data, clock })
   const joined = await second.join('c', interaction)
   const decide = async (frames: Frame[], decision: object) => {
     const { approval_id } = find(frames, 'approval_required')
@@ -166,4 +175,21 @@ test('a call in doubt that did not happen needs an approval when a new rule asks
   expect(find(await joined.rest(), 'tool_result').tool_output).toBe('sent')
   expect(await lastIntent()).toMatchObject({ attempt: 2, askId: expect.any(String) })
   expect(runs()).toBe(2)
+})
+
+test.each<[string, (send: Tool) => Tool[]]>([
+  [
+    'its input does not fit the new schema of its tool',
+    (send) => [{ ...send, schema: z.strictObject({ currency: z.string() }) }],
+  ],
+  ['its tool is gone', () => []],
+])('an interrupted call is in doubt after a restart when %s', async (_, toolsAfter) => {
+  const { joined, runs, decide } = await restarted({ before: allow, after: allow, toolsAfter })
+  const asked = await joined.until('approval_required')
+  expect(find(asked, 'approval_required')).toMatchObject({ kind: 'in_doubt', tool_name: 'send' })
+  await decide(asked, { outcome: 'happened', result: 'sent by the first server' })
+  const frames = await joined.rest()
+  expect(find(frames, 'tool_result').tool_output).toBe('sent by the first server')
+  expect(find(frames, 'interaction_complete').status).toBe('COMPLETED')
+  expect(runs()).toBe(1)
 })

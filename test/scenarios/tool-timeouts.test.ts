@@ -101,7 +101,7 @@ async function closingBank() {
   })
   await stream.rest()
   await sleep(1_500)
-  const next = () => serve(place.settings, { data })
+  const next = (settings: object = {}) => serve({ ...place.settings, ...settings }, { data })
   return { ...place, closing, isClosed: () => closed, next }
 }
 
@@ -115,6 +115,18 @@ test('a server that stops waits for a call that exceeded its timeout, and record
   const entries = await server.journal('c')
   const answered = entries.find(({ kind }) => kind === 'ask.answered')
   expect(answered?.actor.id).toBe('late_result')
+  const { messages } = (await server.chat('c')).interactions[0].final_agent_state
+  expect(messages.find(({ role }: { role: string }) => role === 'tool').content).toBe('Receipt 17')
+  expect(runs()).toBe(1)
+})
+
+test('a late result reaches the model after a restart with another schema of the tool', async () => {
+  const { bank, closing, next, settings, runs } = await closingBank()
+  bank.open()
+  await closing
+  const schema = z.strictObject({ note: z.string().optional() })
+  const server = await next({ tools: settings.tools.map((tool) => ({ ...tool, schema })) })
+  await server.recorded('c', 'run.completed')
   const { messages } = (await server.chat('c')).interactions[0].final_agent_state
   expect(messages.find(({ role }: { role: string }) => role === 'tool').content).toBe('Receipt 17')
   expect(runs()).toBe(1)
