@@ -1,6 +1,7 @@
 import { asksOf } from './asked.ts'
 import type { Bench } from './effects.ts'
 import { type Ask, draft } from './entries.ts'
+import { timeoutText } from './execute.ts'
 import { ownerOf } from './leg.ts'
 import { limited } from './limited.ts'
 import { asText, type CallPart } from './messages.ts'
@@ -15,6 +16,8 @@ type Look = Plan & { do: 'look' }
 const doubtTimeout = 24 * 3_600_000
 /** Milliseconds a tool has to find out. */
 const checkLimit = 30_000
+/** Least milliseconds after a timeout during which a request that the call has sent may still have its effect. */
+const settleTime = 30_000
 
 /**
  * Finds out whether a call in doubt happened: from the tool's `check()`, from evidence in the spool, or from
@@ -58,13 +61,22 @@ export async function lookAt(
   const left = lastSign(record, bench) + limit - clock.now()
   // The clock may have been set back since: no wait is longer than the timeout itself.
   if (left > 0 && !cut?.over) await clock.sleep(Math.min(left, limit), leg.signal)
-  const found = await limited(checkLimit, bench, (signal) =>
-    tool.check?.(input, effectId, signal, ownerOf(leg)),
-  )
+  const check = () =>
+    limited(checkLimit, bench, (signal) => tool.check?.(input, effectId, signal, ownerOf(leg)))
+  const { timedOutAt } = record
+  const settle = Math.max(limit, settleTime)
+  const unsettled = timedOutAt === undefined || cut?.over ? 0 : timedOutAt + settle - clock.now()
+  let found = await check()
+  // What the call had requested may still have its effect: a "no" counts only after a while.
+  if (found?.happened === false && unsettled > 0 && !cut?.running) {
+    await clock.sleep(Math.min(unsettled, settle), leg.signal)
+    found = await check()
+  }
   if (found?.happened) return happened(found.output)
-  if (found && !cut?.timedOut) return again()
+  if (found && timedOutAt === undefined) return again()
   // It would take too long once more: the model decides what to do instead.
-  if (found && !cut?.running) return failed(`${cut?.message} It did not happen.`, 'tool_timeout')
+  if (found && !cut?.running)
+    return failed(`${cut?.message ?? timeoutText(limit)} It did not happen.`, 'tool_timeout')
   const kept = await box.evidence(effectId).catch(() => undefined)
   const evidence = kept ?? (cut && { error: cut.message }) ?? last?.ask.evidence
   const next = asked.length === 0 ? key : `${key}:${asked.length + 1}`

@@ -227,7 +227,11 @@ export const bodies = {
     /** Nothing came back: what was reserved is free again. */
     unanswered: z.boolean().optional(),
   }),
-  'effect.unknown': z.object({ ...effect }),
+  'effect.unknown': z.object({
+    ...effect,
+    /** Tools: the call exceeded its timeout. What it had requested may go on. */
+    timedOut: z.boolean().optional(),
+  }),
 
   'governor.set': z.object({
     isHitlEnabled: z.boolean().optional(),

@@ -111,11 +111,13 @@ export async function execute(
   // A tool that reports an unknown outcome itself is believed, unless repeating the call does no harm.
   const harmless = thrown instanceof OutcomeUnknown ? tool.idempotent : isHarmless(tool)
   if (!outcome && !(timedOut && isHarmless(tool))) recordLate(running, about, leg)
+  const doubt = draft('effect.unknown', {
+    ...about,
+    ...(time.signal.aborted && { timedOut: true }),
+  })
   if (leg.signal.aborted) {
     const known = outcome && !(doubtful && !harmless)
-    channel.write(
-      known ? draft('effect.failed', { ...about, error: stopped }) : draft('effect.unknown', about),
-    )
+    channel.write(known ? draft('effect.failed', { ...about, error: stopped }) : doubt)
     throw leg.signal.reason
   }
   if (thrown instanceof PreconditionChanged && precondition !== undefined) {
@@ -123,7 +125,7 @@ export async function execute(
     return thrown
   }
   if (doubtful && !harmless) {
-    await channel.commit(draft('effect.unknown', about))
+    await channel.commit(doubt)
     return timedOut ? timeoutCut(timeout, outcome) : (thrown as OutcomeUnknown)
   }
   const error =
@@ -149,18 +151,20 @@ function failureDraft(about: About, error: unknown): Draft<'effect.failed'> {
   return draft('effect.failed', { ...about, error: failure })
 }
 
-const timeoutText = (timeout: number) => `The call did not finish within ${timeout / 1000} s.`
+export const timeoutText = (timeout: number) =>
+  `The call did not finish within ${timeout / 1000} s.`
 
 /** Evidence for `check()` and for the person who is asked. */
 function timeoutCut(timeout: number, outcome: Outcome): Cut {
   if (!outcome) {
     const message = `${timeoutText(timeout)} It may still be running.`
-    return { message, over: false, timedOut: true, running: true }
+    return { message, over: false, running: true }
   }
   const thrown = 'thrown' in outcome ? outcome.thrown : undefined
   const why = thrown instanceof Error ? thrown.message : String(thrown)
   const message = `${timeoutText(timeout)} It ended with: ${why.slice(0, 1_000)}`
-  return { message, over: true, timedOut: true }
+  // An error after the signal fired does not say that what the call had requested has ended.
+  return { message, over: thrown instanceof OutcomeUnknown && thrown.over }
 }
 
 /** The only failure after which a call is made again without asking. */

@@ -362,8 +362,10 @@ function settled(
   const record = state.effects.get(entry.body.effectId)
   if (!record) return
   charged(state.governor, entry, record)
-  if (entry.kind === 'effect.unknown') record.state = 'unknown'
-  else if (entry.kind === 'effect.failed') {
+  if (entry.kind === 'effect.unknown') {
+    record.state = 'unknown'
+    if (entry.body.timedOut) record.timedOutAt = entry.at
+  } else if (entry.kind === 'effect.failed') {
     record.state = 'failed'
     record.error = entry.body.error
   } else {

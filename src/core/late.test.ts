@@ -33,6 +33,24 @@ const untilAborted = ({ signal }: ToolUse) =>
     signal.addEventListener('abort', () => reject(new Error('socket closed')), { once: true })
   })
 
+/** A `check()` that says whether the bank has booked, and counts how often it is called. */
+function bankCheck() {
+  let booked = false
+  let count = 0
+  return {
+    check: async () => {
+      count++
+      if (booked) return { happened: true as const, output: 'paid, says the bank' }
+      return { happened: false as const }
+    },
+    book: () => {
+      booked = true
+    },
+    count: () => count,
+    times: (n: number) => vi.waitFor(() => expect(count).toBe(n), patience),
+  }
+}
+
 /** Two parallel server processes on one store, with one clock that tests move. */
 function world(tool: Tool, more: Partial<RuntimeOptions> = {}) {
   const clock = warpClock()
@@ -157,12 +175,63 @@ test('a call that check() says did not happen before its timeout is not run agai
     runs++
     return untilAborted(use)
   }
-  const check = async () => ({ happened: false as const })
-  const { state, runId, stop } = await timedOut({ run, check })
+  const checked = bankCheck()
+  const { state, runId, stop, clock } = await timedOut({ run, check: checked.check })
+  await checked.times(1)
+  clock.advance(30_001)
   await statusIs(state, runId, 'completed')
   expect(resultOf(state)).toMatch(/did not finish within 10 s\..* It did not happen\.$/)
   expect(runs).toBe(1)
+  expect(checked.count()).toBe(2)
   await stop()
+})
+
+test('a call whose request is still under way after its timeout is checked again before a "no" is believed', async () => {
+  const checked = bankCheck()
+  const { state, runId, stop, clock } = await timedOut({
+    ...{ run: (_, use) => untilAborted(use), check: checked.check },
+  })
+  await checked.times(1)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(resultOf(state)).toBeUndefined()
+  checked.book()
+  clock.advance(30_001)
+  await statusIs(state, runId, 'completed')
+  expect(resultOf(state)).toBe('paid, says the bank')
+  expect(effectOf(state)).toMatchObject({ state: 'done', intent: { attempt: 1 } })
+  expect(state.asks.size).toBe(0)
+  await stop()
+})
+
+test('a "no" of check() is believed at once if the tool says that its call is over', async () => {
+  const run = (_: unknown, use: ToolUse) =>
+    untilAborted(use).catch(() => Promise.reject(new OutcomeUnknown('The program ended.', true)))
+  const checked = bankCheck()
+  const { state, runId, stop } = await timedOut({ run, check: checked.check })
+  await statusIs(state, runId, 'completed')
+  expect(resultOf(state)).toMatch(/It ended with: The program ended\. It did not happen\.$/)
+  expect(checked.count()).toBe(1)
+  await stop()
+})
+
+test('a call that exceeded its timeout is not run again after a restart when check() says no', async () => {
+  let runs = 0
+  const run = (_: unknown, use: ToolUse) => {
+    runs++
+    return untilAborted(use)
+  }
+  const checked = bankCheck()
+  const { runId, stop, clock, server } = await timedOut({ run, check: checked.check })
+  await checked.times(1)
+  await stop()
+  const next = server()
+  const { state } = await next.runtime.open(caller, 'c')
+  await checked.times(2)
+  clock.advance(30_001)
+  await statusIs(state, runId, 'completed')
+  expect(resultOf(state)).toMatch(/did not finish within 10 s\..* It did not happen\.$/)
+  expect(runs).toBe(1)
+  await next.stop()
 })
 
 test('a call that is still running after its timeout is asked about, whatever check() says', async () => {

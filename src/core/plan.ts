@@ -48,8 +48,7 @@ export interface Cut {
   message: string
   /** Nothing of it can still be going on. */
   over: boolean
-  /** The call exceeded its timeout; `running`: and has not returned since. */
-  timedOut?: boolean
+  /** The call exceeded its timeout and has not returned since. */
   running?: boolean
 }
 

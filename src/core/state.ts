@@ -165,6 +165,8 @@ export interface EffectRecord {
   at: number
   messageId: string | undefined
   output: string | undefined
+  /** When it was recorded that the call had exceeded its timeout. */
+  timedOutAt?: number
   /** See `effect.done`. Messages that the thread already has were recorded later. */
   unrecorded?: readonly AgentEvent[]
   error: Failure | undefined

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
+import { textOf } from '../../src/core/messages.ts'
 import { defineTool } from '../../src/core/tool.ts'
 import { call, scriptedModel, text } from '../../src/models/scripted.ts'
 import { agui } from '../support/agui.ts'
@@ -137,4 +138,44 @@ test('a server that stops does not wait longer than HANDRAIL_DRAIN_MS for a call
   expect(isClosed()).toBe(false)
   clock.advance(60_001)
   await closing
+})
+
+test('a payment that the bank books after its request was aborted is not made twice', async () => {
+  const clock = warpClock()
+  const sent = gate()
+  let requests = 0
+  let booked = 0
+  let checks = 0
+  const pay = defineTool({
+    name: 'pay',
+    description: 'Pays',
+    schema: z.strictObject({}),
+    timeout: 500,
+    async run(_, { signal }) {
+      requests++
+      await sent.pass(signal) // the request is aborted, but the bank has it
+      return 'paid'
+    },
+    async check() {
+      if (checks++ > 0) booked = requests
+      return booked > 0 ? { happened: true, output: 'paid' } : { happened: false }
+    },
+  })
+  const model = scriptedModel((request) => {
+    const last = request.messages.at(-1)!
+    const again = last.role === 'user' || /did not happen/.test(textOf(last))
+    return again ? [call(last.id, 'pay', {})] : [text('ok')]
+  })
+  const policy = [{ decision: 'allow' as const }]
+  const server = await serve({ model, tools: [pay], policy, builtIns: false }, { clock })
+  const stream = await server.start('c', 'pay')
+  await sent.reached
+  clock.advance(501)
+  await server.recorded('c', 'effect.unknown')
+  await expect.poll(() => checks).toBe(1)
+  clock.advance(30_001)
+  const frames = await stream.rest()
+  expect(find(frames, 'tool_result').tool_output).toBe('paid')
+  expect(requests).toBe(1)
+  expect(booked).toBe(1)
 })
