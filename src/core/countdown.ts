@@ -1,7 +1,14 @@
 import type { Clock } from '../lib/clock.ts'
 
+/** The reason of a signal that fired because a time was used up. Its name is that of any abort. */
+export class TimeUp extends DOMException {
+  constructor() {
+    super('This operation was aborted', 'AbortError')
+  }
+}
+
 export interface Countdown {
-  /** Fires when the time is used up. */
+  /** Fires with `TimeUp` when the time is used up. */
   readonly signal: AbortSignal
   /** Stops the time until what it gives is called. Several may hold it at once. */
   hold(): () => void
@@ -19,7 +26,7 @@ export function countdown(ms: number, clock: Clock, over: AbortSignal): Countdow
     const stopped = new AbortController()
     const since = clock.monotonic()
     clock.sleep(left, AbortSignal.any([over, stopped.signal])).then(
-      () => late.abort(),
+      () => late.abort(new TimeUp()),
       () => {},
     )
     return () => {

@@ -162,9 +162,10 @@ function timeoutCut(timeout: number, outcome: Outcome): Cut {
   }
   const thrown = 'thrown' in outcome ? outcome.thrown : undefined
   const why = thrown instanceof Error ? thrown.message : String(thrown)
-  const message = `${timeoutText(timeout)} It ended with: ${why.slice(0, 1_000)}`
   // An error after the signal fired does not say that what the call had requested has ended.
-  return { message, over: thrown instanceof OutcomeUnknown && thrown.over }
+  const over = thrown instanceof OutcomeUnknown && thrown.over
+  const end = over ? 'It ended with' : 'The tool stopped with'
+  return { message: `${timeoutText(timeout)} ${end}: ${why.slice(0, 1_000)}`, over }
 }
 
 /** The only failure after which a call is made again without asking. */

@@ -1,5 +1,5 @@
 import { AIMessage } from '@langchain/core/messages'
-import { StructuredTool, tool } from '@langchain/core/tools'
+import { StructuredTool, type StructuredToolInterface, tool } from '@langchain/core/tools'
 import { MessagesAnnotation, START, StateGraph } from '@langchain/langgraph'
 import { createReactAgent, ToolNode } from '@langchain/langgraph/prebuilt'
 import { describe, expect, test } from 'vitest'
@@ -128,17 +128,8 @@ describe('governed tools', () => {
     expect(data.content).toContain('The input of send has a value that JSON cannot represent.')
   })
 
-  test('a LangGraph tool that exceeds its timeout is in doubt, and the answer resumes the graph', async () => {
-    const bank = gate()
-    let runs = 0
-    const pay = tool(
-      async () => {
-        runs++
-        await bank.pass()
-        return 'Receipt 17'
-      },
-      { name: 'pay', description: 'Pays', schema: z.object({}) },
-    )
+  /** A graph whose tool `pay` exceeds its timeout of 100 ms. Returns the open question about the call. */
+  async function exceeded(pay: StructuredToolInterface) {
     const model = sayingModel((messages, n) =>
       n === 0 ? calling('c1', 'pay', {}) : `Done: ${messages.at(-1)!.text}`,
     )
@@ -149,14 +140,81 @@ describe('governed tools', () => {
     const asked = (await stream.until('approval_required')).at(-1)!.data
     expect(asked).toMatchObject({ kind: 'in_doubt', tool_name: 'pay' })
     await server.recorded('c', 'run.waiting')
-    bank.open() // LangChain has given the call up: its result is not seen
+    const answers = async () =>
+      (await stream.rest())
+        .filter(({ event }) => event === 'answer')
+        .map(({ data }) => data.content)
+    return { server, stream, asked, answers }
+  }
+
+  /** A tool that does not listen to its signal, and returns when the test says so. */
+  function slowPay() {
+    const bank = gate()
+    let runs = 0
+    const run = async () => {
+      runs++
+      await bank.pass()
+      return 'Receipt 17'
+    }
+    const pay = tool(run, { name: 'pay', description: 'Pays', schema: z.object({}) })
+    return { bank, pay, runs: () => runs }
+  }
+
+  test('a LangGraph tool that exceeds its timeout is in doubt, and the answer resumes the graph', async () => {
+    const { pay, runs } = slowPay()
+    const { server, stream, asked, answers } = await exceeded(pay)
     const interaction = stream.response.headers.get('x-interaction-id')!
     const { approval_id } = asked
     const answer = { approval_id, outcome: 'happened', result: 'Receipt 17' }
     await server.approve('c', interaction, answer)
-    const answers = (await stream.rest()).filter(({ event }) => event === 'answer')
-    expect(answers.at(-1)!.data.content).toBe('Done: Receipt 17')
-    expect(runs).toBe(1)
+    expect((await answers()).at(-1)).toBe('Done: Receipt 17')
+    expect(runs()).toBe(1)
+  })
+
+  test('a late result of a LangGraph tool settles the question about its call', async () => {
+    const { bank, pay, runs } = slowPay()
+    const { asked, answers, server } = await exceeded(pay)
+    expect(asked.card.evidence.error).toBe(
+      'The call did not finish within 0.1 s. It may still be running.',
+    )
+    bank.open()
+    expect((await answers()).at(-1)).toBe('Done: Receipt 17')
+    const shown = await (await server.request('GET', `/approvals/${asked.approval_id}`)).json()
+    expect(shown).toMatchObject({ state: 'answered', decision: { outcome: 'happened' } })
+    expect(runs()).toBe(1)
+  })
+
+  test('configurable.signal tells a LangGraph tool that its timeout has passed', async () => {
+    const pay = tool(
+      async (_, { configurable }) => await gate().pass(configurable?.signal as AbortSignal),
+      { name: 'pay', description: 'Pays', schema: z.object({}) },
+    )
+    const { asked } = await exceeded(pay)
+    expect(asked.card.evidence.error).toMatch(
+      /^The call did not finish within 0.1 s\. The tool stopped with: /,
+    )
+  })
+
+  test('config.signal tells a LangGraph tool that its run was cancelled', async () => {
+    const inside = gate()
+    const stopped = gate()
+    const pay = tool(
+      async (_, { signal }) => {
+        await inside.pass(signal).catch(() => {})
+        void stopped.pass()
+      },
+      { name: 'pay', description: 'Pays', schema: z.object({}) },
+    )
+    const model = sayingModel(() => calling('c1', 'pay', {}))
+    const graph = loop(model, new ToolNode(governedTools([pay])))
+    const policy = [{ decision: 'allow' as const }]
+    const server = await serve({ agents: [langgraph(graph, { name: 'graph' })], policy })
+    const stream = await server.start('c', 'pay')
+    await inside.reached
+    const interaction = stream.response.headers.get('x-interaction-id')!
+    await server.request('POST', `/chats/c/interactions/${interaction}/cancel`)
+    await stopped.reached
+    await server.recorded('c', 'run.cancelled')
   })
 
   test('in a tool node are asked about, made once, and the model hears the result', async () => {

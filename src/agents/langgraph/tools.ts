@@ -2,6 +2,7 @@ import type { BaseMessage } from '@langchain/core/messages'
 import type { RunnableConfig } from '@langchain/core/runnables'
 import type { StructuredToolInterface } from '@langchain/core/tools'
 import { z } from 'zod'
+import { TimeUp } from '../../core/countdown.ts'
 import type { CallPart, Message } from '../../core/messages.ts'
 import { asText, callsOf, textOf } from '../../core/messages.ts'
 import { defineTool, type InputSchema, isZod, type Tool } from '../../core/tool.ts'
@@ -128,8 +129,8 @@ function toolOf(tool: StructuredToolInterface, options: GovernedToolOptions): To
     schema: schemaOf(tool),
     async run(input, { signal, effectId }) {
       const output: unknown = await callable.invoke(input as never, {
-        signal,
-        configurable: { effectId },
+        signal: untilCancelled(signal),
+        configurable: { effectId, signal },
       })
       const content = Object(output) as { lg_name?: unknown; content?: unknown }
       if (content.lg_name === 'Command')
@@ -139,6 +140,20 @@ function toolOf(tool: StructuredToolInterface, options: GovernedToolOptions): To
       return asText(content.content ?? output)
     },
   })
+}
+
+/**
+ * A signal that fires when the call is cancelled, but not at its timeout. LangChain rejects as soon as `config.signal`
+ * fires and drops the result of the tool, which would be lost as a late result.
+ */
+function untilCancelled(signal: AbortSignal): AbortSignal {
+  const cancelled = new AbortController()
+  const follow = () => {
+    if (!(signal.reason instanceof TimeUp)) cancelled.abort(signal.reason)
+  }
+  if (signal.aborted) follow()
+  else signal.addEventListener('abort', follow, { once: true })
+  return cancelled.signal
 }
 
 /**
