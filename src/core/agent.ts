@@ -127,6 +127,11 @@ export interface Task {
   input: string
   /** Ends it early. */
   signal?: AbortSignal
+  /**
+   * The error with which it has failed. Its tool calls in doubt are checked and asked about, nothing else is started,
+   * and `delegate` rejects with this error, or with the end of the leg when it waits for a person.
+   */
+  failure?: Error
 }
 
 export interface TaskEnd {

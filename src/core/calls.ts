@@ -76,12 +76,17 @@ export function toolCaller(box: Toolbox, bench: Bench) {
       }
     }
     // What needs a person is asked at once and together, while the rest already runs.
-    const plans = open.map((call) => [call, planFor(call, box, bench)] as const)
+    const all = open.map((call) => [call, planFor(call, box, bench)] as const)
+    const { settling } = leg
+    const plans = settling
+      ? all.filter(([, { do: what }]) => what === 'look' || what === 'say')
+      : all
     const asks = plans.flatMap(([, plan]) => (plan.do === 'raise' ? [plan.ask()] : []))
     const rest = plans.filter(([, plan]) => plan.do !== 'raise')
     const results = await Promise.allSettled([raise(asks), inParallel(rest, box.parallel, act)])
     for (const result of results) if (result.status === 'rejected') throw result.reason
     if (parked) throw new LegStop('parked')
+    if (settling) throw settling
   }
 }
 

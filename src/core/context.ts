@@ -108,6 +108,7 @@ async function raise(question: Question, bench: Bench): Promise<Answer> {
   const record = askUnder(bench, key)
   if (record?.answer) return record.answer
   if (record) throw new LegStop('parked')
+  if (leg.settling) throw leg.settling
   const deadline = clock.now() + timeout
   const title = shownLine(rest.title, longestTitle)
   const { kind, input } = rest

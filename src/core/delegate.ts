@@ -11,6 +11,7 @@ import { RuntimeError } from './errors.ts'
 import { holdLease, type Leg } from './leg.ts'
 import { userText } from './messages.ts'
 import { partSetup } from './parts.ts'
+import { isHarmless } from './tool.ts'
 import { type AgentMoved, agentMoved, workflowEnded } from './workflow-events.ts'
 
 /** Whose part it is, and how what an agent may touch is made. */
@@ -35,6 +36,8 @@ export async function delegate(
   if (path.split('/').length > deepest)
     throw new RuntimeError('agent_failed', `The way ${path} is too deep.`)
   const { leg } = bench
+  const { failure } = task
+  if (failure && !hasDoubts(leg, path)) throw failure
   const setup = partSetup(task.agent, mine, bench.agents)
   const part: Part = { path, agent: setup.agent.name, key: `${leg.runId}/${path}` }
   const channel = marked(bench.channel, part)
@@ -43,7 +46,8 @@ export async function delegate(
   const told = userText(`msg_${sha256(part.key).slice(0, 26)}`, task.input)
   const messages = [told, ...messagesAt(leg.thread.state, leg.run, path)]
   const { signal, leave } = offshoot(leg.signal, ...(task.signal ? [task.signal] : []))
-  const own: Bench = { ...bench, leg: { ...leg, signal }, channel, messages, part }
+  const ownLeg = { ...leg, signal, ...(failure && { settling: failure }) }
+  const own: Bench = { ...bench, leg: ownLeg, channel, messages, part }
   try {
     await holdLease(own.leg, channel) // it may start effects that we do not see
     const events = heard(setup.agent.run(context(setup, own)), path, signal)
@@ -53,6 +57,7 @@ export async function delegate(
     leave()
   }
   await channel.commit()
+  if (failure) throw failure
   const { states } = leg.thread.state
   const usage = usageAt(leg, path)
   return { messages: messages.slice(1), state: states.get(part.key), usage }
@@ -74,11 +79,22 @@ const movedAt = (path: string, value: unknown): AgentMoved => {
   return { ...moved, path: `${path}/${moved.path}` }
 }
 
+/** Whether the outcome of a tool call at a path, or under it, is not known, and the call cannot simply be repeated. */
+const hasDoubts = ({ run, thread }: Leg, path: string): boolean =>
+  run.effectIds.some((effectId) => {
+    const { intent, state } = thread.state.effects.get(effectId)!
+    const open = state === 'unknown' || state === 'intended'
+    return open && intent.effect === 'tool' && !isHarmless(intent) && isUnder(intent.path, path)
+  })
+
+const isUnder = (way: string | undefined, path: string): boolean =>
+  way === path || way?.startsWith(`${path}/`) === true
+
 function usageAt({ run, thread }: Leg, path: string): Usage {
   const sum: Usage = {}
   for (const effectId of run.effectIds) {
     const { intent, usage } = thread.state.effects.get(effectId)!
-    if (!usage || !(intent.path === path || intent.path?.startsWith(`${path}/`))) continue
+    if (!usage || !isUnder(intent.path, path)) continue
     for (const [key, value] of Object.entries(usage))
       sum[key as keyof Usage] = (sum[key as keyof Usage] ?? 0) + value
   }

@@ -14,6 +14,7 @@ type Look = Plan & { do: 'look' }
 
 /** Milliseconds a person has to say whether it happened. */
 const doubtTimeout = 24 * 3_600_000
+const interrupted = 'The call was interrupted.'
 /** Milliseconds a tool has to find out. */
 const checkLimit = 30_000
 /** Least milliseconds after a timeout during which a request that the call has sent may still have its effect. */
@@ -52,7 +53,7 @@ export async function lookAt(
     if (answer.outcome === 'happened') return happened(asText(answer.value ?? 'It was done.'))
     if (answer.outcome !== 'check')
       return failed(
-        'The call was interrupted. Whether it happened is not known; it was skipped.',
+        `${interrupted} Whether it happened is not known; it was skipped.`,
         'tool_failed',
       )
   }
@@ -73,7 +74,8 @@ export async function lookAt(
     found = await check()
   }
   if (found?.happened) return happened(found.output)
-  if (found && timedOutAt === undefined) return again()
+  if (found && timedOutAt === undefined)
+    return leg.settling ? failed(`${interrupted} It did not happen.`, 'tool_failed') : again()
   // It would take too long once more: the model decides what to do instead.
   if (found && !cut?.running)
     return failed(`${cut?.message ?? timeoutText(limit)} It did not happen.`, 'tool_timeout')

@@ -54,6 +54,8 @@ export interface Leg {
   readonly leaving: AbortSignal
   /** Fires when the server itself is going: nothing more can be written. */
   readonly closing: AbortSignal
+  /** The work has failed with this error: calls in doubt are settled, and nothing else is started. */
+  readonly settling?: Error
   /** Records the outcome of a tool call or a remote leg that this leg can no longer record itself. */
   readonly late: (outcome: LateOutcome, remote?: RemoteAttempt) => void
   /** Registers a call that the leg gave up. A server that stops waits for it, because its outcome may still be recorded. */
@@ -66,8 +68,12 @@ export const ownerOf = ({ thread }: Pick<Leg, 'thread'>): ToolContext => ({
   user: thread.state.owner,
 })
 
-/** Where another server can go on as if nothing had been: nothing is begun, all before it is written. */
-export function mayHandOver({ leaving }: Leg): void {
+/**
+ * Where another server can go on as if nothing had been: nothing is begun, all before it is written. Throws
+ * if nothing may be started any more.
+ */
+export function mayHandOver({ leaving, settling }: Leg): void {
+  if (settling) throw settling
   if (leaving.aborted) throw new LegStop('handover')
 }
 

@@ -161,7 +161,7 @@ export class EffectDidNotHappen extends Error {
 shareClass(EffectDidNotHappen, 'EffectDidNotHappen')
 
 /** Whether a call that was cut off may simply have failed: repeating it does no harm. */
-export const isHarmless = ({ idempotent, access }: Tool): boolean =>
+export const isHarmless = ({ idempotent, access }: Pick<Tool, 'idempotent' | 'access'>): boolean =>
   idempotent === true || access === 'read'
 
 export const defaultToolTimeout = 30_000

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { gate } from '../../../test/support/gate.ts'
 import { converse, stateOf } from '../../../test/support/graphs.ts'
 import { serve } from '../../../test/support/serve.ts'
@@ -8,6 +9,7 @@ import { warpClock } from '../../../test/support/warp-clock.ts'
 import type { Agent, AgentContext, AgentEvent } from '../../core/agent.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { textOf } from '../../core/messages.ts'
+import { defineTool, type Tool } from '../../core/tool.ts'
 import { readFenced } from '../../lib/fenced.ts'
 import { call, scriptedModel, text } from '../../models/scripted.ts'
 import { toolLoop } from '../tool-loop/agent.ts'
@@ -259,6 +261,76 @@ describe('a workflow', () => {
       },
     ])
   })
+
+  /** A workflow whose optional step exceeds its time of 5 s while its agent pays. */
+  async function exceeded(pay: Pick<Tool, 'run' | 'check'>) {
+    const clock = warpClock()
+    const inside = gate()
+    let runs = 0
+    const tool = defineTool({
+      ...{ name: 'pay', description: 'Pays', schema: z.strictObject({}) },
+      ...pay,
+      async run(input, use) {
+        runs++
+        void inside.pass()
+        return await pay.run(input, use)
+      },
+    })
+    const model = scriptedModel((request) =>
+      request.messages.at(-1)!.role === 'tool' ? [text('done')] : [call('1', 'pay', {})],
+    )
+    const payer = { agent: 'payer', outputKey: 'x', required: false, timeout: 5_000 }
+    const policy = [{ decision: 'allow' as const }]
+    const agents = [flow(payer), toolLoop({ name: 'payer' })]
+    const settings = { model, agents, tools: [tool], builtIns: false, policy }
+    const server = await serve(settings, { clock })
+    const stream = await server.start('c', 'go')
+    await inside.reached
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(5_001)
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(2_001) // for tools that do not listen
+    await server.recorded('c', 'effect.unknown')
+    return { server, stream, clock, runs: () => runs }
+  }
+
+  test('asks about a call of an optional step that was under way when its time was over', async () => {
+    const { server, stream, clock, runs } = await exceeded({ run: () => new Promise(() => {}) })
+    clock.advance(30_001)
+    const asked = (await stream.until('approval_required')).at(-1)!.data
+    expect(asked).toMatchObject({ kind: 'in_doubt', tool_name: 'pay', card: { path: 'x' } })
+    const answer = { approval_id: asked.approval_id, outcome: 'happened', result: 'Receipt 17' }
+    await server.approve('c', stream.response.headers.get('x-interaction-id')!, answer)
+    const frames = await stream.rest()
+    expect(frames.at(-1)!.data.status).toBe('COMPLETED')
+    expect(await shared(server)).toMatchObject({
+      agents: { x: { status: 'completed' } },
+      x: 'done',
+    })
+    expect(runs()).toBe(1)
+  })
+
+  test.each([
+    [true, 'paid'],
+    [false, 'The call was interrupted. It did not happen.'],
+  ])(
+    'goes on without an optional step when check() says whether its call happened (%s)',
+    async (happened, result) => {
+      const { server, stream, clock, runs } = await exceeded({
+        run: (_, { signal }) => gate().pass(signal),
+        check: async () => (happened ? { happened, output: 'paid' } : { happened }),
+      })
+      clock.advance(30_001)
+      const frames = await stream.rest()
+      expect(frames.at(-1)!.data.status).toBe('COMPLETED')
+      expect(frames.find(({ event }) => event === 'tool_result')!.data.tool_output).toBe(result)
+      const { errors } = await shared(server)
+      expect(errors).toMatchObject([{ agent: 'payer', code: 'agent_timeout', critical: false }])
+      const journal = await server.journal('c')
+      expect(journal.some(({ kind }) => kind === 'ask.raised')).toBe(false)
+      expect(runs()).toBe(1)
+    },
+  )
 
   test('has one budget for all its agents', async () => {
     const model = scriptedModel([[text('one')], [text('two')]])

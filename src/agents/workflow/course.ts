@@ -23,7 +23,7 @@ import {
   type StepError,
   standing,
 } from './state.ts'
-import { work } from './step.ts'
+import { settleCalls, work } from './step.ts'
 
 /** One leg of a workflow, from where the last one left it. */
 export class Course {
@@ -100,7 +100,8 @@ export class Course {
       const { inputTokens = 0, outputTokens = 0 } = usage
       state.metrics.token_usage[agent] = { input_tokens: inputTokens, output_tokens: outputTokens }
       await this.#moved({ ...about(step, state), status: 'completed', output }, name)
-    } catch (thrown) {
+    } catch (caught) {
+      const thrown = required ? caught : await this.#settled(step, caught)
       if (thrown instanceof LegStop || this.#ctx.signal.aborted) {
         await this.#stopped(outputKey, thrown)
         throw thrown
@@ -115,6 +116,21 @@ export class Course {
       await this.#moved({ ...about(step, state), status: 'failed', ...told }, name)
       if (required) throw thrown
       this.#ctx.report(thrown, about(step, state), 'an optional step failed')
+    }
+  }
+
+  /**
+   * Returns the failure of an optional step once the outcome of each of its calls is known, or why the leg ends first:
+   * the workflow goes on without the step, so nobody would look at them later.
+   */
+  async #settled(step: Step, thrown: unknown): Promise<unknown> {
+    if (thrown instanceof LegStop || this.#ctx.signal.aborted) return thrown
+    const failure = toRuntimeError(thrown, 'agent_failed')
+    try {
+      await settleCalls(step, this.#state, failure, this.#ctx)
+      return thrown
+    } catch (stop) {
+      return stop
     }
   }
 

@@ -14,6 +14,23 @@ interface Worked {
   usage: Usage
 }
 
+/**
+ * Settles calls of a step that has failed: their outcome may be unknown, because the step's time was over in the middle
+ * of them. Rejects with the end of the leg when a person must say what happened.
+ */
+export async function settleCalls(
+  step: Step,
+  state: SharedState,
+  failure: Error,
+  ctx: AgentContext,
+): Promise<void> {
+  const { agent, outputKey: path } = step
+  const input = inputTo(step, state)
+  await ctx.delegate({ path, agent, input, failure }).catch((thrown: unknown) => {
+    if (thrown instanceof LegStop || ctx.signal.aborted) throw thrown
+  })
+}
+
 /** Does a step, or goes on with it; tries it again by its rule. */
 export async function work(
   step: Step,
@@ -35,10 +52,10 @@ export async function work(
   const now = { ...record, started_at: since, duration_ms: 0 }
   state.agents[outputKey] = now
   const about = { agent, path: outputKey, step: number }
-  const task = step.task ?? `Do step ${number} of ${state.workflow}.`
+  const task = taskOf(step, state)
   if (fresh) await tell({ ...about, status: 'running', task })
   const rule = { ...defaultRetry, attempts: 1, ...(retry && { attempts: 3 }), ...retry }
-  const input = `${task}\n\n${fenced(inputOf(step, state, number))}`
+  const input = inputTo(step, state)
   for (;;) {
     try {
       const end = await inTime(step, now.started_at, ctx, (signal) =>
@@ -103,6 +120,14 @@ async function inTime<T>(
 /** The alarm was called off: what came of the work counts. */
 const settledOr = <T>(running: Promise<T>, over: AbortController, error: unknown): Promise<T> =>
   over.signal.aborted ? running : Promise.reject(error)
+
+const numberOf = ({ outputKey }: Step, { agents }: SharedState): number => agents[outputKey]!.step
+
+const taskOf = (step: Step, state: SharedState): string =>
+  step.task ?? `Do step ${numberOf(step, state)} of ${state.workflow}.`
+
+const inputTo = (step: Step, state: SharedState): string =>
+  `${taskOf(step, state)}\n\n${fenced(inputOf(step, state, numberOf(step, state)))}`
 
 /** What a step is given of the shared state. */
 function inputOf({ inputKeys }: Step, state: SharedState, step: number): object {
