@@ -461,3 +461,44 @@ test.each([
   expect(resultOf(opened.state)).toBe('paid late')
   await next.stop()
 })
+
+test('an agent that makes another call under the id of a recorded call fails if the schema has changed', async () => {
+  const late = gate()
+  let amount = 0
+  const wavering: Agent = {
+    name: 'assistant',
+    async *run(ctx) {
+      const part = (input: string) => ({ type: 'call' as const, callId: '1', name: 'pay', input })
+      const said = ctx.messages().some(({ role }) => role === 'assistant')
+      const message = { id: 'a', role: 'assistant' as const, parts: [part('{"amount":1}')] }
+      if (!said) yield { type: 'message', message }
+      await ctx.call([part(JSON.stringify({ amount: ++amount }))])
+    },
+  }
+  const run = async () => {
+    await late.pass()
+    return 'paid late'
+  }
+  const { clock, server, model } = world(payTool({}))
+  const start = (fields: z.ZodRawShape) => {
+    const tools = [payTool({ schema: z.strictObject({ amount: z.number(), ...fields }), run })]
+    const policy = [{ decision: 'allow' as const }]
+    return server({ agents: [{ agent: wavering, model, tools, policy }] })
+  }
+  const first = start({})
+  const messages = [userText('m', 'go')]
+  const { thread, runId } = await first.runtime.start(caller, 'c', { messages })
+  await late.reached
+  clock.advance(10_001)
+  await new Promise((resolve) => setImmediate(resolve))
+  clock.advance(2_001)
+  await statusIs(thread.state, runId, 'waiting')
+  await first.stop()
+  late.open()
+  await vi.waitFor(() => expect(effectOf(thread.state)?.state).toBe('done'), patience)
+  const next = start({ note: z.string().optional() })
+  const { state } = await next.runtime.open(caller, 'c')
+  await statusIs(state, runId, 'failed')
+  expect(state.runs.get(runId)?.error?.code).toBe('agent_not_deterministic')
+  await next.stop()
+})
