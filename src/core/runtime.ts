@@ -8,6 +8,7 @@ import { absent, agentDirectory, callRules, startingBudget, toolsOf } from './ag
 import { asides } from './asides.ts'
 import { softLimits } from './budget-report.ts'
 import { access } from './callers.ts'
+import { bellsOf, changes } from './changes.ts'
 import { deciding } from './deciding.ts'
 import { keeping } from './keeping.ts'
 import { forgetLarge } from './large-parts.ts'
@@ -18,6 +19,7 @@ import { running } from './running.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 import { RunSecrets } from './secrets.ts'
 import { serve } from './serving.ts'
+import type { ThreadState } from './state.ts'
 import type { ThreadName } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
@@ -121,6 +123,8 @@ export function createRuntime(options: RuntimeOptions) {
     void options.cache?.delete(thread.threadId)
   }
 
+  const { warm, peek } = threads
+  const watching = { store, bus, clock, listen: bellsOf(bus), warm, peek }
   const { guard, userLimit } = options
   const shared = { clock, newId, log, setups, closing: closing.signal }
 
@@ -181,6 +185,10 @@ export function createRuntime(options: RuntimeOptions) {
 
     /** For files and inspectors: a thread by its key. */
     thread: (threadId: string) => threads.warm(threadId),
+
+    /** Yields the result of `make` for a thread, now and after each change; see `changes`. */
+    changes: <T>(threadId: string, make: (state: ThreadState) => T, signal: AbortSignal) =>
+      changes(watching, threadId, make, signal),
 
     /** Begins to drive. Resolves when `stop` is done. */
     serve: () =>

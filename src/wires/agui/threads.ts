@@ -106,7 +106,8 @@ export function threadRoutes(runtime: Runtime, heartbeats: Heartbeats): Route[] 
       query: anything,
       responses: { 200: { description: 'Its standing', stream: 'text/event-stream' } },
       async handle({ params: { threadId }, caller }) {
-        return watch(await runtime.open(caller, threadId), heartbeats)
+        const thread = await runtime.open(caller, threadId)
+        return watch(runtime, thread.threadId, heartbeats)
       },
     }),
     route({

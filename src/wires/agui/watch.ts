@@ -1,5 +1,4 @@
-import { cursorAt, follow } from '../../core/follow.ts'
-import type { Thread } from '../../core/thread.ts'
+import type { Runtime } from '../../core/runtime.ts'
 import { type Heartbeats, sse } from '../sse.ts'
 import { standing } from './outline.ts'
 
@@ -7,17 +6,16 @@ import { standing } from './outline.ts'
  * Where a thread stands, now and whenever that changes: for pages that show a thread on which nothing
  * runs, as AG-UI's own streams end with the run. Ends when the thread is deleted.
  */
-export function watch(thread: Thread, heartbeats: Heartbeats): Response {
-  return sse((signal) => changes(thread, signal), heartbeats, { resumes: true })
+export function watch(runtime: Runtime, threadId: string, heartbeats: Heartbeats): Response {
+  return sse((signal) => events(runtime, threadId, signal), heartbeats, { resumes: true })
 }
 
-async function* changes(thread: Thread, signal: AbortSignal) {
-  let told = ''
-  for await (const step of follow(thread, cursorAt(thread.state.seq), signal)) {
-    if (step.type !== 'idle' && !(step.type === 'pieces' && step.idle)) continue
-    const now = JSON.stringify(standing(thread.state))
-    if (now === told) continue
-    told = now
-    yield `id: ${thread.state.seq}\ndata: ${now}\n\n`
+async function* events(runtime: Runtime, threadId: string, signal: AbortSignal) {
+  let last = ''
+  for await (const now of runtime.changes(threadId, standing, signal)) {
+    const text = JSON.stringify(now)
+    if (text === last) continue
+    last = text
+    yield `id: ${now.seq}\ndata: ${text}\n\n`
   }
 }
