@@ -119,6 +119,10 @@ describe('the card', () => {
       kind: 'diff',
       text: '@@ -1,2 +1,2 @@\n a\n-b\n+c',
     })
+    const lines = { kind: 'diff', after: '\n'.repeat(480_000) }
+    const { text: begin, ...long } = card({}, { preview: lines }).preview!
+    expect(begin.length).toBe(20_000)
+    expect(long).toEqual({ kind: 'diff', cut: 940_020 })
     const same = { kind: 'diff', before: 'a', after: 'a' }
     expect(card({}, { preview: same }).preview).toEqual({ kind: 'text', text: 'Nothing changes.' })
     const code = { kind: 'code', text: 'let a\u2066 = 1\r\n\tb' }

@@ -135,7 +135,10 @@ function checkedTexts(input: unknown): { texts: string[]; complete: boolean } {
 
 function previewOf(preview: Preview): NonNullable<Card['preview']> {
   const { kind } = preview
-  const text = kind === 'diff' ? unifiedDiff(preview.before ?? '', preview.after) : preview.text
-  if (kind === 'diff' && text === '') return { kind: 'text', text: 'Nothing changes.' }
-  return { kind, ...shown(text, most.preview, { lines: true }) }
+  if (kind !== 'diff') return { kind, ...shown(preview.text, most.preview, { lines: true }) }
+  const { text, length } = unifiedDiff(preview.before ?? '', preview.after, most.preview)
+  if (length === 0) return { kind: 'text', text: 'Nothing changes.' }
+  const { text: begin, cut = 0 } = shown(text, most.preview, { lines: true })
+  const left = cut + length - text.length
+  return { kind, text: begin, ...(left > 0 && { cut: left }) }
 }

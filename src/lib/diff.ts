@@ -1,5 +1,7 @@
 /** Comparisons that are worth making: beyond, all of the old goes and all of the new comes. */
 const mostCompared = 1_000_000
+/** Lines, of both texts together, that are worth a list of their own. */
+const mostLines = 20_000
 /** Lines shown around a change. */
 const around = 3
 
@@ -9,13 +11,82 @@ interface Steps {
   lines: string[]
 }
 
-/** What changes between two texts, as a unified diff without the names; empty when nothing does. */
-export function unifiedDiff(before: string, after: string): string {
-  if (before === after) return ''
-  const { signs, lines } = stepsBetween(linesOf(before), linesOf(after))
+/** A diff of which only the beginning may be kept, and the length of all of it. */
+export interface Diff {
+  text: string
+  length: number
+}
+
+/**
+ * What changes between two texts, as a unified diff without the names; empty when nothing does. Of a long diff, `text`
+ * has `maxLength` characters and the rest of the last line at least; `length` counts the rest.
+ */
+export function unifiedDiff(
+  before: string,
+  after: string,
+  maxLength = Number.POSITIVE_INFINITY,
+): Diff {
+  const output = new Output(maxLength)
+  if (before === after) return output.diff()
+  const head = commonHead(before, after)
+  const tail = commonTail(before, after, head)
+  const old = before.slice(head, before.length - tail)
+  const fresh = after.slice(head, after.length - tail)
+  const counts = { old: countLines(old), new: countLines(fresh) }
+  const lead = lastLines(before.slice(0, head))
+  const rest = firstLines(before.slice(before.length - tail))
+  const first = countLines(before.slice(0, head)) - lead.length + 1
+  const isCompared = counts.old + counts.new <= mostLines && counts.old * counts.new <= mostCompared
+  if (isCompared) {
+    const { signs, lines } = changes(linesOf(old), linesOf(fresh))
+    const steps = {
+      signs: ' '.repeat(lead.length) + signs + ' '.repeat(rest.length),
+      lines: [...lead, ...lines, ...rest],
+    }
+    writeHunks(steps, first, output)
+  } else {
+    const beside = lead.length + rest.length
+    output.add(headerOf({ old: first, new: first }, counts.old + beside, counts.new + beside))
+    for (const line of lead) addLine(output, ' ', line)
+    addLines(output, '-', old, counts.old)
+    addLines(output, '+', fresh, counts.new)
+    for (const line of rest) addLine(output, ' ', line)
+  }
+  return output.diff()
+}
+
+/** Lines of a diff, kept until they have `maxLength` characters, then only counted. */
+class Output {
+  readonly #maxLength: number
+  readonly #lines: string[] = []
+  #length = -1
+
+  constructor(maxLength: number) {
+    this.#maxLength = maxLength
+  }
+
+  get isFull(): boolean {
+    return this.#length >= this.#maxLength
+  }
+
+  add(line: string): void {
+    if (!this.isFull) this.#lines.push(line)
+    this.#length += line.length + 1
+  }
+
+  /** Counts characters of lines that are not added, with their line ends. */
+  skip(length: number): void {
+    this.#length += length
+  }
+
+  diff(): Diff {
+    return { text: this.#lines.join('\n'), length: Math.max(0, this.#length) }
+  }
+}
+
+function writeHunks({ signs, lines }: Steps, first: number, output: Output): void {
   const near = nearChanges(signs)
-  const out: string[] = []
-  const at = { old: 1, new: 1 }
+  const at = { old: first, new: first }
   for (let i = 0; i < lines.length; ) {
     if (near[i] === 0) {
       at.old++
@@ -25,21 +96,41 @@ export function unifiedDiff(before: string, after: string): string {
     }
     const next = near.indexOf(0, i)
     const end = next === -1 ? lines.length : next
-    const header = out.push('') - 1
     let [old, fresh] = [0, 0]
-    for (; i < end; i++) {
-      const sign = signs[i]!
-      const line = lines[i]!
-      if (sign !== '+') old++
-      if (sign !== '-') fresh++
-      if (line.endsWith('\n')) out.push(sign + line.slice(0, -1))
-      else out.push(sign + line, '\\ No newline at end of file')
+    for (let n = i; n < end; n++) {
+      if (signs[n] !== '+') old++
+      if (signs[n] !== '-') fresh++
     }
-    out[header] = `@@ -${range(at.old, old)} +${range(at.new, fresh)} @@`
+    output.add(headerOf(at, old, fresh))
+    for (; i < end; i++) addLine(output, signs[i]!, lines[i]!)
     at.old += old
     at.new += fresh
   }
-  return out.join('\n')
+}
+
+const headerOf = (at: { old: number; new: number }, old: number, fresh: number): string =>
+  `@@ -${range(at.old, old)} +${range(at.new, fresh)} @@`
+
+const noLineEnd = '\\ No newline at end of file'
+
+function addLine(output: Output, sign: string, line: string): void {
+  const isEnded = line.endsWith('\n')
+  output.add(sign + (isEnded ? line.slice(0, -1) : line))
+  if (!isEnded) output.add(noLineEnd)
+}
+
+/** Adds the lines of a text while there is room. Counts the others by their number and length. */
+function addLines(output: Output, sign: string, text: string, count: number): void {
+  let start = 0
+  let left = count
+  for (; start < text.length && !output.isFull; left--) {
+    const end = text.indexOf('\n', start) + 1 || text.length
+    addLine(output, sign, text.slice(start, end))
+    start = end
+  }
+  if (left === 0) return
+  output.skip(text.length - start + left)
+  if (!text.endsWith('\n')) output.skip(noLineEnd.length + 2)
 }
 
 /** 1 for each step that is a change or stands at most `around` lines from one. */
@@ -67,17 +158,51 @@ function linesOf(text: string): string[] {
   return lines
 }
 
-function stepsBetween(a: string[], b: string[]): Steps {
-  let head = 0
-  while (head < a.length && head < b.length && a[head] === b[head]) head++
-  let tail = 0
-  const most = Math.min(a.length, b.length) - head
-  while (tail < most && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++
-  const middle = changes(a.slice(head, a.length - tail), b.slice(head, b.length - tail))
-  return {
-    signs: ' '.repeat(head) + middle.signs + ' '.repeat(tail),
-    lines: a.slice(0, head).concat(middle.lines, a.slice(a.length - tail)),
+/** Characters of the whole lines that both texts begin with. */
+function commonHead(before: string, after: string): number {
+  const most = Math.min(before.length, after.length)
+  let same = 0
+  while (same < most && before.charCodeAt(same) === after.charCodeAt(same)) same++
+  return same === 0 ? 0 : before.lastIndexOf('\n', same - 1) + 1
+}
+
+/** Characters of the whole lines that both texts end with, after their common head. */
+function commonTail(before: string, after: string, head: number): number {
+  const most = Math.min(before.length, after.length) - head
+  const [a, b] = [before.length - 1, after.length - 1]
+  let same = 0
+  while (same < most && before.charCodeAt(a - same) === after.charCodeAt(b - same)) same++
+  const isLineStart = (text: string) => {
+    const at = text.length - same
+    return at === head || text.charCodeAt(at - 1) === lineEnd
   }
+  if (isLineStart(before) && isLineStart(after)) return same
+  const end = before.indexOf('\n', before.length - same)
+  return end === -1 ? 0 : before.length - end - 1
+}
+
+const lineEnd = 10
+
+function countLines(text: string): number {
+  let count = text === '' || text.endsWith('\n') ? 0 : 1
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) === lineEnd) count++
+  return count
+}
+
+/** The last lines of a text that ends with a line end, as many as stand before a change. */
+function lastLines(text: string): string[] {
+  let start = text.length
+  for (let n = 0; n < around && start > 0; n++)
+    start = start === 1 ? 0 : text.lastIndexOf('\n', start - 2) + 1
+  return linesOf(text.slice(start))
+}
+
+/** The first lines of a text, as many as stand after a change. */
+function firstLines(text: string): string[] {
+  let end = 0
+  for (let n = 0; n < around && end < text.length; n++)
+    end = text.indexOf('\n', end) + 1 || text.length
+  return linesOf(text.slice(0, end))
 }
 
 /**
@@ -85,8 +210,6 @@ function stepsBetween(a: string[], b: string[]): Steps {
  * alike would otherwise be read once for every pair.
  */
 function changes(a: string[], b: string[]): Steps {
-  if (a.length * b.length > mostCompared)
-    return { signs: '-'.repeat(a.length) + '+'.repeat(b.length), lines: a.concat(b) }
   const numbers = new Map<string, number>()
   const numberOf = (line: string) => {
     const known = numbers.get(line) ?? numbers.size
