@@ -151,7 +151,8 @@ export async function compose(
   routes.push(metricsRoute(() => meter.text()))
   const open: Route[] = opsWire(runtime, () => [...routes, ...open], version())
   const { apiKeys, bodyLimit, origins } = config
-  const { fetch } = createServer({ routes, open, apiKeys, bodyLimit, origins, log })
+  const { uses } = runtime
+  const { fetch } = createServer({ routes, open, apiKeys, bodyLimit, origins, log, uses })
   const served = runtime.serve()
   let listener: Listener | undefined
 

@@ -7,6 +7,7 @@ import { ConfigError } from './lib/config-error.ts'
 import { turnstile } from './lib/turnstile.ts'
 import { setBodySource } from './wires/body-source.ts'
 import { errorResponse, withSafeHeaders } from './wires/http.ts'
+import { setResponse } from './wires/response-end.ts'
 
 export interface Listener {
   port: number
@@ -34,9 +35,10 @@ export async function listen(
 ): Promise<Listener> {
   let leaving = false
   const enter = turnstile()
-  const answer = async (request: Request, { incoming }: HttpBindings) => {
+  const answer = async (request: Request, { incoming, outgoing }: HttpBindings) => {
     if (incoming.headers.host === undefined && incoming.httpVersion !== '1.0') return noAddress()
     setBodySource(request, incoming)
+    setResponse(request, outgoing as ServerResponse)
     await enter()
     const response = await fetch(request)
     if (!leaving) return response

@@ -3,6 +3,7 @@ import { Hono } from 'hono'
 import { isLoopback } from './config.ts'
 import { RuntimeError, toRuntimeError } from './core/errors.ts'
 import type { Caller } from './core/runtime.ts'
+import type { ThreadUse } from './core/thread-uses.ts'
 import type { Log } from './core/worker.ts'
 import { systemClock } from './lib/clock.ts'
 import { isAllowedOrigin, refuseForeignPage } from './origins.ts'
@@ -10,6 +11,7 @@ import { readJson } from './wires/body.ts'
 import { BodyMemory } from './wires/body-memory.ts'
 import { errorResponse, type Route, readCall, withSafeHeaders } from './wires/http.ts'
 import { Pacing } from './wires/pacing.ts'
+import { onResponseEnd } from './wires/response-end.ts'
 
 export interface ServerOptions {
   routes: readonly Route[]
@@ -20,6 +22,8 @@ export interface ServerOptions {
   /** Origins of pages that may call us, besides those of this machine; `*` for all, `none` for no others of this machine. */
   origins: ReadonlySet<string>
   log: Log
+  /** Counts the threads that a request keeps in memory until its response has ended. */
+  uses?: (owner: string) => ThreadUse
 }
 
 /** `(Request) => Response`: who is asking, which route, and one place for what goes wrong. */
@@ -31,6 +35,10 @@ export function createServer(options: ServerOptions): {
   const methods = new Map<string, string[]>()
   const pacing = new Pacing(systemClock)
   const memory = new BodyMemory(options.bodyLimit)
+  const usesOf = (request: Request, owner: string) => {
+    const uses = options.uses?.(owner)
+    return uses && onResponseEnd(request, uses.end) ? { uses } : {}
+  }
   const routes: Mounted[] = [
     ...options.open.map((one) => ({ one, guard: false })),
     ...options.routes.map((one) => ({ one, guard: true })),
@@ -69,7 +77,7 @@ export function createServer(options: ServerOptions): {
         const read = shared ? { body: await readJson(request, limits) } : undefined
         if (read) ({ one } = pick(read.body))
         const call = await readCall(one, request, params, limits, read)
-        const by = { ...caller, wire: one.wire ?? 'http' }
+        const by = { ...caller, wire: one.wire ?? 'http', ...usesOf(request, key) }
         const response = await one.handle({ ...call, caller: by, request })
         // Nobody would read it, nor tell it that.
         if (request.method === 'HEAD' || request.signal.aborted) await response.body?.cancel()

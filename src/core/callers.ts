@@ -4,6 +4,7 @@ import { isRuntimeError, RuntimeError } from './errors.ts'
 import type { Store, ThreadName } from './store.ts'
 import type { Thread } from './thread.ts'
 import type { ThreadCache } from './thread-cache.ts'
+import type { ThreadUse } from './thread-uses.ts'
 
 /** Who asks. Everything a caller reaches is looked up under its tenant and name. */
 export interface Caller {
@@ -11,6 +12,8 @@ export interface Caller {
   user: string
   roles: readonly string[]
   wire: string
+  /** Counts the threads that the request keeps in memory. Absent for calls that are not part of an HTTP response. */
+  uses?: ThreadUse
 }
 
 export const nameOf = ({ tenant, user }: Caller, clientId: string): ThreadName => ({
@@ -47,7 +50,8 @@ export function access({ store, threads, fresh, forget }: Setup) {
   async function find(caller: Caller, clientId: string): Promise<Thread | undefined> {
     const threadId = await store.locate(nameOf(caller, clientId))
     if (threadId === undefined) return undefined
-    const thread = await threads.warm(threadId)
+    const load = () => threads.warm(threadId)
+    const thread = await (caller.uses?.open(threads.peek(threadId), load) ?? load())
     if (store.shared) await thread.sync()
     return thread
   }
@@ -63,6 +67,7 @@ export function access({ store, threads, fresh, forget }: Setup) {
   async function openOrNew(caller: Caller, clientId: string): Promise<Thread> {
     const known = await find(caller, clientId)
     if (known) return known
+    caller.uses?.admit()
     const name = nameOf(caller, clientId)
     return unsettled.get(canonical(name)) ?? (await fresh(name))
   }
@@ -78,6 +83,7 @@ export function access({ store, threads, fresh, forget }: Setup) {
       try {
         const result = await write(thread)
         threads.keep(thread)
+        caller.uses?.add(thread)
         return { thread, result }
       } catch (error) {
         if (isRuntimeError(error, 'outcome_unknown') && thread.state.seq === 0)

@@ -49,6 +49,8 @@ export interface RuntimeOptions {
   audit?: AuditKeys
   /** Bytes of the threads that stay in memory while nobody uses them. Default: an eighth of the heap. */
   warmBytes?: number
+  /** Bytes of the threads that the requests of one owner use at once; see `ThreadUses`. Default: a quarter of the heap. */
+  usedBytes?: number
   /** True where clients' ids are used as thread keys: one owner, no auth. */
   plainIds?: boolean
 }

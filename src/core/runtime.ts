@@ -23,6 +23,7 @@ import type { ThreadState } from './state.ts'
 import type { ThreadName } from './store.ts'
 import { Thread } from './thread.ts'
 import { threadCache } from './thread-cache.ts'
+import { ThreadUses } from './thread-uses.ts'
 import { Worker } from './worker.ts'
 
 export type { Caller } from './callers.ts'
@@ -60,6 +61,7 @@ export function createRuntime(options: RuntimeOptions) {
       ringHere(thread)
     },
   }
+  const uses = new ThreadUses(options.usedBytes ?? heapShare(1 / 4))
   const threads = threadCache((threadId) => new Thread(threadId, around), warmBytes)
   const leaving = sharedAbort()
   const closing = sharedAbort()
@@ -163,6 +165,8 @@ export function createRuntime(options: RuntimeOptions) {
     clock,
     newId,
     closing: closing.signal,
+    /** Counts the threads that a request of this owner keeps in memory, until `end` is called. */
+    uses: (owner: string) => uses.request(owner),
     find,
     open,
 

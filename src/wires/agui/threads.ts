@@ -107,6 +107,7 @@ export function threadRoutes(runtime: Runtime, heartbeats: Heartbeats): Route[] 
       responses: { 200: { description: 'Its standing', stream: 'text/event-stream' } },
       async handle({ params: { threadId }, caller }) {
         const thread = await runtime.open(caller, threadId)
+        caller.uses?.end()
         return watch(runtime, thread.threadId, heartbeats)
       },
     }),
