@@ -22,7 +22,8 @@ export function messagesOf(state: ThreadState, runId: string | null = state.head
   return branch(state, runId).flatMap((run) => saidIn(state, run))
 }
 
-function saidIn(state: ThreadState, run: Run): Message[] {
+/** Messages of one run, in the order they were said. */
+export function saidIn(state: ThreadState, run: Run): Message[] {
   const messages: Message[] = []
   for (const id of run.messageIds) {
     const said = state.messages.get(id)

@@ -57,6 +57,40 @@ test('a chat is a folder that people can read', async () => {
   expect(JSON.stringify(lines)).toContain('hello')
 })
 
+test('the file of an interaction after a long history has its own messages and not the history', async () => {
+  const data = await directory()
+  const settings = { model: steps(), tools: tools().all, builtIns: false }
+  const server = await serve(settings, { data })
+  const long = 'x'.repeat(30_000)
+  const ids: string[] = []
+  for (const message of [long, 'pay', 'hello']) {
+    const stream = await server.start('c', message)
+    ids.push(stream.response.headers.get('x-interaction-id')!)
+    if (message !== 'pay') {
+      await stream.rest()
+      continue
+    }
+    const { approval_id } = find(await stream.until('approval_required'), 'approval_required')
+    await server.request('POST', `/approvals/${approval_id}`, { approved: true })
+    await stream.rest()
+  }
+  const one = async (id: string) =>
+    await (await server.request('GET', `/chats/c/interactions/${id}`)).json()
+  const whole = await Promise.all(ids.map(one))
+  await server.close()
+  const file = async (id: string) =>
+    JSON.parse(await readFile(join(data, 'chats', 'c', 'interactions', `${id}.json`), 'utf8'))
+  expect(await file(ids[0]!)).toEqual(whole[0])
+  let before = whole[0].final_agent_state.messages.length
+  for (const n of [1, 2]) {
+    const { messages, ...rest } = await file(ids[n]!)
+    const { final_agent_state, ...same } = whole[n]
+    expect(rest).toEqual({ ...same, final_agent_state: null, final_agent_state_omitted: true })
+    expect(messages).toEqual(final_agent_state.messages.slice(before))
+    before += messages.length
+  }
+})
+
 test('the files of a chat that waits, was edited, or was deleted say so', async () => {
   const data = await directory()
   const settings = { model: steps(), tools: tools().all, builtIns: false }

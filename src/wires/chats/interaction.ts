@@ -1,4 +1,4 @@
-import { branch, messagesOf, pendingAsks } from '../../core/branch.ts'
+import { branch, messagesOf, pendingAsks, saidIn } from '../../core/branch.ts'
 import { editOfCall } from '../../core/edited.ts'
 import type { Body } from '../../core/entries.ts'
 import { RuntimeError } from '../../core/errors.ts'
@@ -190,21 +190,39 @@ export function openAiMessages(messages: readonly Message[]) {
   })
 }
 
-/** Messages in the final states of one answer: each state holds the whole history before it. */
-const stateBudget = 20_000
+/** Characters of the final states of one answer: each state holds the whole history before it. */
+const stateBudget = 4_000_000
+/** Characters that a message takes in a final state besides its text and the arguments of its calls, estimated. */
+const messageLength = 200
 
-/** The runs, oldest of them first, for whose final states a whole chat has no room. */
-function withoutState(state: ThreadState, runs: readonly Run[]): Set<Run> {
-  const lengths = new Map<string, number>()
+/** Characters of the final state of each run, estimated, without the state of the runs before it. */
+export function stateLengths(state: ThreadState): Map<Run, { before: number; own: number }> {
+  const lengths = new Map<Run, { before: number; own: number }>()
   for (const run of [...state.runs.values()].sort((a, b) => a.firstSeq - b.firstSeq)) {
-    const before = lengths.get(run.parentRunId ?? '') ?? 0
-    lengths.set(run.runId, before + run.messageIds.length)
+    const parent = lengths.get(state.runs.get(run.parentRunId ?? '') ?? run)
+    const before = parent ? parent.before + parent.own : 0
+    const own = saidIn(state, run).reduce((sum, message) => sum + lengthOf(message), 0)
+    lengths.set(run, { before, own })
   }
+  return lengths
+}
+
+function lengthOf({ parts }: Message): number {
+  let length = messageLength
+  for (const part of parts)
+    length += part.type === 'text' ? part.text.length : part.type === 'call' ? part.input.length : 0
+  return length
+}
+
+/** The runs, oldest of them first, for whose final states a whole chat has no room. The last run has its state. */
+function withoutState(state: ThreadState, runs: readonly Run[]): Set<Run> {
+  const lengths = stateLengths(state)
   const left = new Set<Run>()
   let room = stateBudget
   for (const run of runs.toReversed()) {
-    room -= lengths.get(run.runId) ?? 0
-    if (room < 0) left.add(run)
+    const { before, own } = lengths.get(run)!
+    room -= before + own
+    if (room < 0 && run !== runs.at(-1)) left.add(run)
   }
   return left
 }
