@@ -45,6 +45,17 @@ describe('lookalikes', () => {
     ['a letter in a circle', 'paypa\u24DB.com', ['\u24DB']],
     ['a letter in a square', '\u{1F171}ank.com', ['\u{1F171}']],
     ['a Cyrillic word with a near twin, in a domain', 'кеу.com', [...'кеу']],
+    ['a dotless i in a domain', 'paypa\u0131.com', ['\u0131']],
+    ['a dotless i with a dot of its own', 'g\u0131\u0307thub.com', ['\u0131']],
+    ['a dotless i in a path', 'notes/f\u0131le', ['\u0131']],
+    ['a dotless i behind an at', 'ann@g\u0131thub', ['\u0131']],
+    ['a dotless i behind a sign like a point', 'paypa\u0131l\uFF0Ecom', ['\u0131', '\uFF0E']],
+    ['a dotless i alone in a domain', '\u0131.com', ['\u0131']],
+    ...[...'ɑɡɩɪǀǁǂǃȷĸƅƿƽɣʋɯỿ'].map((letter): [string, string, string[]] => [
+      `the Latin letter ${letter} in a domain`,
+      `paypa${letter}.com`,
+      [letter],
+    ]),
     ['Cyrillic with Greek', '\u0416\u0443\u03bd\u0430\u043b', ['\u03bd']],
   ])('finds %s', (_, text, letters) => {
     expect(found(text)).toEqual(letters)
@@ -53,6 +64,9 @@ describe('lookalikes', () => {
   test.each([
     'plain text, notes/today.txt, https://example.com/a?b=c',
     'ñandú, Zürich, Łódź, ılık, Ærø, đường',
+    'Kapı açık. Sıcak çay 5.5 lira (ılık)',
+    'ışık.txt, çayır/şarkı',
+    'the ǃKung and ǀXam people, Eʋegbe, ɣeti',
     'Привет, как дела? Это а, о и с.',
     'отчёт.pdf',
     'документы/notes.txt',

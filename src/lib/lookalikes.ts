@@ -18,6 +18,8 @@ const twins = new Set(cyrillicTwins + greekTwins + otherTwins)
 const greek = new Set(greekTwins)
 /** Latin letters of phonetic alphabets, and small capitals. */
 const phonetic = /[ɑɡɩɢɪɴʀʏʙʜʟ\u1D00-\u1D2Bꜰꜱ]/
+/** Other Latin letters that look like ASCII letters or bars, and stand in ordinary words of some languages. */
+const latinTwins = new Set('ıȷĸƅƿƽɣʋɯỿǀǁǂǃ')
 /** Letters in parentheses, circles and squares (Ⓑ, 🅱). Unicode does not class them as letters. Without the regional indicators that form flags. */
 const enclosed = String.raw`\u249C-\u24E9\u{1F110}-\u{1F129}\u{1F130}-\u{1F149}\u{1F150}-\u{1F169}\u{1F170}-\u{1F189}`
 const isEnclosed = new RegExp(`^[${enclosed}]$`, 'u')
@@ -28,6 +30,7 @@ const signs =
 const fullStop = '\u3002'
 /** Hyphens, which also stand in ordinary words. */
 const hyphens = '\u2010\u2011\uFE63\uFF0D'
+const isSign = new RegExp(`[${signs}]`)
 const isHyphen = new RegExp(`[${hyphens}]`)
 const joint = String.raw`[\w:\/.@\\\-${signs}${fullStop}${hyphens}]`
 const oddSign = new RegExp(`(?<=${joint})[${signs}${fullStop}${hyphens}](?=${joint})`, 'g')
@@ -45,6 +48,8 @@ const letter = `[${inWord}--[${unspaced.map((script) => `\\p{sc=${script}}`).joi
 const word = new RegExp(`${letter}+`, 'gv')
 /** An address, a path or a name: words with what joins them. */
 const token = new RegExp(String.raw`[${letter}_.@\/:\-]+`, 'gv')
+/** Inside an address or a path: a separator between two words. */
+const separated = /[\p{L}\p{M}\p{N}_][:/.@]+[\p{L}\p{N}_]/u
 const isUnspaced = new RegExp(`[${unspaced.map((script) => `\\p{sc=${script}}`).join('')}]`, 'u')
 const outsideAscii = /[^\0-\x7F]/
 const asciiLetter = /[a-zA-Z]/
@@ -52,8 +57,8 @@ const asciiLetter = /[a-zA-Z]/
 /**
  * Finds letters that look like letters of another alphabet: in a word that mixes alphabets, the letters of the
  * smaller part (`pаypal` with a Cyrillic а); in an address or a path with Latin letters, whole words that could
- * be read as Latin (`аррӏе.com`). Also finds signs in an address or a path that look like its separators
- * (`bank.com∕evil`). A text in one alphabet has none.
+ * be read as Latin (`аррӏе.com`), and Latin letters that could be read as ASCII ones (`paypaı.com`). Also finds
+ * signs in an address or a path that look like its separators (`bank.com∕evil`). A sentence in one alphabet has none.
  */
 export function lookalikes(text: string): Lookalike[] {
   if (!outsideAscii.test(text)) return []
@@ -61,13 +66,27 @@ export function lookalikes(text: string): Lookalike[] {
   for (const { 0: joined, index: start } of text.matchAll(token)) {
     if (!outsideAscii.test(joined)) continue
     const latin = asciiLetter.test(joined)
+    const isAddress = latin && (separated.test(joined) || isBesideSign(text, start, joined))
     for (const { 0: one, index } of joined.matchAll(word)) {
       if (!outsideAscii.test(one)) continue
-      for (const letter of oddIn(lettersOf(one), latin))
-        found.push({ at: start + index + letter.at, letter: letter.letter })
+      const letters = lettersOf(one)
+      const odd = new Set(oddIn(letters, latin))
+      if (isAddress) for (const letter of latinTwinsIn(letters)) odd.add(letter)
+      for (const { at, letter } of odd) found.push({ at: start + index + at, letter })
     }
   }
   return found.sort((a, b) => a.at - b.at)
+}
+
+/** Whether a sign that looks like a separator stands directly before or after a token. */
+const isBesideSign = (text: string, start: number, { length }: string): boolean =>
+  isSign.test(text.charAt(start - 1)) || isSign.test(text.charAt(start + length))
+
+/** Latin letters of a word that look like ASCII letters. A word with other letters outside ASCII, such as `ışık`, has none. */
+function latinTwinsIn(letters: readonly Letter[]): readonly Letter[] {
+  const twinsOf = letters.filter(({ letter }) => latinTwins.has(letter))
+  const isOther = ({ letter }: Letter) => !asciiLetter.test(letter) && !latinTwins.has(letter)
+  return letters.some((one) => one.alphabet === 'Latin' && isOther(one)) ? [] : twinsOf
 }
 
 /**
