@@ -82,5 +82,6 @@ test('what a field hides is named, once each; what an emoji is made of is seen',
 
 test('a field names letters that look like Latin ones', () => {
   expect(lookalikesIn('p\u0430yp\u0430l.com g\u03bfogle')).toEqual(['U+0430', 'U+03BF'])
-  expect(lookalikesIn('Привет, ñandú 5 USD, λx, 日本API')).toEqual([])
+  expect(lookalikesIn('paypa\u0131.com, ann@g\u01C0thub')).toEqual(['U+0131', 'U+01C0'])
+  expect(lookalikesIn('Привет, ñandú 5 USD, λx, 日本API, ılık çay, ışık.txt')).toEqual([])
 })

@@ -15,10 +15,27 @@ export function hiddenIn(text: string): string[] {
 const foreign =
   /[\p{sc=Cyrillic}\p{sc=Armenian}\p{sc=Cherokee}\p{sc=Coptic}\p{sc=Lisu}αγικνορτυχϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧ\uFF21-\uFF5A\u{1D400}-\u{1D7CB}]/gu
 
-/** Letters that look like Latin ones, in words with Latin letters: by name and once each. */
+/** Latin letters that look like ASCII letters or bars, and stand in ordinary words of some languages. */
+const latinTwins = /[ıȷĸƅƿƽɣʋɯỿǀǁǂǃ]/gu
+/** An address or a path, by a separator between two words. */
+const address = /[\p{L}\p{M}\p{N}_][:/.@]+[\p{L}\p{N}_]/u
+const words = /[\p{L}\p{M}\p{N}]+/gu
+
+/**
+ * Letters that look like Latin ones, in words with Latin letters, and in addresses and paths Latin letters that look like
+ * ASCII ones: by name and once each.
+ */
 export function lookalikesIn(text: string): string[] {
-  const mixed = (text.match(/[\p{L}\p{M}\p{N}]+/gu) ?? []).filter((word) => /[a-zA-Z]/.test(word))
-  return namesOf(mixed.flatMap((word) => word.match(foreign) ?? []))
+  const mixed = (text.match(words) ?? []).filter((word) => /[a-zA-Z]/.test(word))
+  const tokens = text.match(/[\p{L}\p{M}\p{N}_.@/:-]+/gu) ?? []
+  const inAddresses = tokens
+    .filter((token) => address.test(token) && /[a-zA-Z]/.test(token))
+    .flatMap((token) => token.match(words) ?? [])
+    .filter((word) => !/(?![a-zA-Z])\p{sc=Latin}/u.test(word.replace(latinTwins, '')))
+  return namesOf([
+    ...mixed.flatMap((word) => word.match(foreign) ?? []),
+    ...inAddresses.flatMap((word) => word.match(latinTwins) ?? []),
+  ])
 }
 
 const namesOf = (found: readonly string[]): string[] => {
