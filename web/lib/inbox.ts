@@ -1,4 +1,4 @@
-import { getApproval, inboxPath, listOpen } from './api.ts'
+import { ApiError, getApproval, inboxPath, listOpen, listSettled } from './api.ts'
 import { frames } from './events.ts'
 import { Store } from './link/store.ts'
 import { aborted, pause, whileHidden } from './link/waiting.ts'
@@ -24,6 +24,8 @@ export const soonestFirst = (a: Approval, b: Approval): number =>
 
 const kept = 200 // of what was settled
 const lookEvery = 3_000
+/** Requests that one look reads one by one, because they are not among those settled last. */
+const mostLookedUp = 5
 
 /**
  * Only one tab holds the stream, for all of them together have six connections and each needs one for its
@@ -45,6 +47,10 @@ export class Inbox extends Store<InboxState> {
   #asleep = false
   #after: string | undefined
   #open = new Map<string, Approval>()
+  /** Requests of a snapshot whose last part has not come yet. */
+  #listed = new Map<string, Approval>()
+  /** Requests in `#open` that the last snapshot did not have. */
+  #unlisted = new Set<string>()
 
   constructor() {
     super({ open: undefined, settled: new Map(), live: false })
@@ -85,9 +91,11 @@ export class Inbox extends Store<InboxState> {
   }
 
   async #stream(signal: AbortSignal): Promise<void> {
+    await this.#findEnds(signal)
     for await (const { id, event, data } of frames(inboxPath(this.#after), signal)) {
       this.#take(event, JSON.parse(data))
       if (id !== undefined) this.#after = id
+      await this.#findEnds(signal)
     }
     if (!signal.aborted) throw new Error('The stream has ended.')
   }
@@ -95,37 +103,60 @@ export class Inbox extends Store<InboxState> {
   /** What is open by now, and how the rest ended. */
   async #look(signal: AbortSignal): Promise<void> {
     const { approvals } = await listOpen(signal)
-    const left = new Set(approvals.map(({ id }) => id))
-    for (const id of [...this.#open.keys()].filter((one) => !left.has(one)).slice(0, 5))
-      await this.#lookUp(id, signal)
     this.#after = undefined
     this.#take('snapshot', { approvals, first: true, last: true })
+    await this.#findEnds(signal, mostLookedUp)
     await Promise.race([aborted(signal), new Promise((done) => setTimeout(done, lookEvery))])
+  }
+
+  /** Finds out how requests ended that the server does not list as open any more. Looks up so many of them. */
+  async #findEnds(signal: AbortSignal, most = Number.POSITIVE_INFINITY): Promise<void> {
+    if (this.#unlisted.size === 0) return
+    const { approvals } = await listSettled(undefined, signal)
+    for (const one of approvals) if (this.#unlisted.has(one.id)) this.#settle(one)
+    for (const id of [...this.#unlisted].slice(0, most)) await this.#lookUp(id, signal)
+    this.#show()
   }
 
   /** What cannot be read any more went with its chat. */
   async #lookUp(id: string, signal: AbortSignal): Promise<void> {
-    const one = await getApproval(id, signal).catch(() => undefined)
-    if (one && one.state !== 'pending') this.#settle(one)
+    const one = await getApproval(id, signal).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return undefined
+      throw error
+    })
+    if (one && one.state !== 'pending') return this.#settle(one)
+    const row = this.#open.get(id)
+    this.#open.delete(id)
+    this.#unlisted.delete(id)
+    if (one && row) this.#open.set(id, row) // at the end: the others are looked up first the next time
   }
 
   #take(event: string, data: unknown): void {
     if (event === 'snapshot') {
       const { approvals, first, last } = data as Snapshot
-      if (first) this.#open = new Map()
-      for (const one of approvals) this.#open.set(one.id, one)
+      if (first) this.#listed = new Map()
+      for (const one of approvals) this.#listed.set(one.id, one)
       if (!last) return
+      // A row stays until it is known how its request ended.
+      const unlisted = [...this.#open].filter(([id]) => !this.#listed.has(id))
+      this.#open = new Map([...this.#listed, ...unlisted])
+      this.#unlisted = new Set(unlisted.map(([id]) => id))
     } else {
       const one = data as Approval
       if (one.state === 'pending') this.#open.set(one.id, one)
       else this.#settle(one)
     }
+    this.#show()
+  }
+
+  #show(): void {
     const open = [...this.#open.values()].sort(soonestFirst)
     this.set({ open, live: true })
   }
 
   #settle(one: Approval): void {
     this.#open.delete(one.id)
+    this.#unlisted.delete(one.id)
     const settled = [...this.get().settled, [one.id, one] as const].slice(-kept)
     this.set({ settled: new Map(settled) })
   }
