@@ -7,7 +7,7 @@ import type { AgentSetup, contextOf } from './context.ts'
 import { listen } from './driver.ts'
 import { type Bench, type Part, placed } from './effects.ts'
 import type { Draft, Usage } from './entries.ts'
-import { RuntimeError } from './errors.ts'
+import { RuntimeError, withoutSecretTexts } from './errors.ts'
 import { holdLease, type Leg } from './leg.ts'
 import { userText } from './messages.ts'
 import { partSetup } from './parts.ts'
@@ -53,6 +53,9 @@ export async function delegate(
     const events = heard(setup.agent.run(context(setup, own)), path, signal)
     await listen(events, part.key, own)
     signal.throwIfAborted() // an agent may stop quietly
+  } catch (error) {
+    // The caller may write the message of the error to its state or its answer.
+    throw withoutSecretTexts(error, leg.secrets?.() ?? [])
   } finally {
     leave()
   }

@@ -215,6 +215,11 @@ export class RuntimeError extends Error {
   get status(): number {
     return errors[this.code].status
   }
+
+  /** Returns an error of the same code and details with another message. */
+  withMessage(message: string): RuntimeError {
+    return new RuntimeError(this.code, message, this)
+  }
 }
 shareClass(RuntimeError, 'RuntimeError')
 
@@ -228,6 +233,10 @@ export class AgentError extends RuntimeError {
     super('agent_failed', message, details)
     this.name = 'AgentError'
   }
+
+  override withMessage(message: string): AgentError {
+    return new AgentError(message, this)
+  }
 }
 shareClass(AgentError, 'AgentError')
 
@@ -239,6 +248,13 @@ export function isRuntimeError(error: unknown, code?: ErrorCode): error is Runti
 export function toRuntimeError(error: unknown, code: ErrorCode = 'internal'): RuntimeError {
   if (error instanceof RuntimeError) return error
   return new RuntimeError(code, undefined, { cause: error })
+}
+
+/** Returns the error without the `secrets` in its message, if it is a `RuntimeError`. Clients never see the message of another error. */
+export function withoutSecretTexts(error: unknown, secrets: readonly string[]): unknown {
+  if (!(error instanceof RuntimeError)) return error
+  const message = withoutTexts(error.message, secrets)
+  return message === error.message ? error : error.withMessage(message)
 }
 
 /** Returns the code and message of an error as the journal records them, without the `secrets` of the run. */

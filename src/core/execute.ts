@@ -1,3 +1,4 @@
+import { withoutTexts } from '../lib/masked.ts'
 import { offshoot } from '../lib/signal.ts'
 import { countdown } from './countdown.ts'
 import { editOfBegun, withEdit } from './edited.ts'
@@ -126,11 +127,12 @@ export async function execute(
   }
   if (doubtful && !harmless) {
     await channel.commit(doubt)
-    return timedOut ? timeoutCut(timeout, outcome) : (thrown as OutcomeUnknown)
+    const unknown = timedOut ? timeoutCut(timeout, outcome) : (thrown as OutcomeUnknown)
+    return { ...unknown, message: withoutTexts(unknown.message, leg.secrets?.() ?? []) }
   }
   const error =
     timedOut && doubtful ? new RuntimeError('tool_timeout', timeoutText(timeout)) : thrown
-  const failed = failureDraft(about, error)
+  const failed = failureDraft(about, error, leg)
   const result = toolText(bench.newId('msg'), call, failed.body.error.message, true)
   const message = withEdit(result, editOfBegun(call, bench))
   channel.write(failed)
@@ -145,9 +147,10 @@ const saysNothingHappened = (thrown: unknown): boolean =>
 type About = Pick<Body<'effect.done'>, 'effectId' | 'effect' | 'name' | 'callId'>
 
 /** Entry that records a failed call; its message is also the result that the model gets. */
-function failureDraft(about: About, error: unknown): Draft<'effect.failed'> {
+function failureDraft(about: About, error: unknown, { secrets }: Leg): Draft<'effect.failed'> {
   const text = `Error executing tool: ${error instanceof Error ? error.message : String(error)}`
-  const failure = { ...failureOf(error, 'tool_failed'), message: text.slice(0, resultLimit) }
+  const message = withoutTexts(text, secrets?.() ?? []).slice(0, resultLimit)
+  const failure = { ...failureOf(error, 'tool_failed'), message }
   return draft('effect.failed', { ...about, error: failure })
 }
 
@@ -188,11 +191,12 @@ async function gaveUp(signal: AbortSignal, { clock }: Bench, over: AbortSignal) 
  * Offers the outcome of a call that did not return in time, once it returns. An error that the tool throws
  * after it was told to stop says nothing, unless the tool says that the effect did not happen.
  */
-function recordLate(running: Promise<Outcome>, about: About, { late, awaitLate }: Leg): void {
+function recordLate(running: Promise<Outcome>, about: About, leg: Leg): void {
+  const { late, awaitLate } = leg
   const returned = running.then((outcome) => {
     if (!outcome) return
     if ('output' in outcome) late(draft('effect.done', { ...about, output: outcome.output }))
-    else if (saysNothingHappened(outcome.thrown)) late(failureDraft(about, outcome.thrown))
+    else if (saysNothingHappened(outcome.thrown)) late(failureDraft(about, outcome.thrown, leg))
   })
   awaitLate(returned)
 }

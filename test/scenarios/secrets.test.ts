@@ -1,10 +1,15 @@
 import { MessagesAnnotation, StateGraph } from '@langchain/langgraph'
 import { expect, test } from 'vitest'
 import { aguiAgent } from '../../src/agents/remote/agui/agent.ts'
+import { workflow } from '../../src/agents/workflow/agent.ts'
 import type { Agent, AgentContext } from '../../src/core/agent.ts'
+import { RuntimeError } from '../../src/core/errors.ts'
+import { textOf } from '../../src/core/messages.ts'
 import { langgraph } from '../../src/index.ts'
+import { scriptedModel } from '../../src/models/scripted.ts'
 import { remote } from '../remote/support.ts'
 import { type Served, serve } from '../support/serve.ts'
+import { tools } from '../support/tools.ts'
 
 /** Every planted value, so that one search finds them all. */
 let planted: string[] = []
@@ -274,6 +279,69 @@ test('a remote agent that repeats a token in its refusal does not get it into th
   await server.close()
   expect(await server.stored()).not.toContain(token)
 })
+
+test.each([true, false])(
+  'a workflow step (required: %s) does not store a token that its remote agent repeats in a refusal',
+  async (required) => {
+    planted = []
+    const token = plant()
+    const far = await remote(({ headers: got }, response) => {
+      response.writeHead(401, { 'content-type': 'text/plain' })
+      response.end(`unknown token ${got['x-vendor-token']}`)
+    })
+    const forward = { headers: ['x-vendor-token'] }
+    const agent = aguiAgent({ name: 'far', url: `${far.url}/run`, forward })
+    const retry = { attempts: 2, first: 1 }
+    const flow = workflow({
+      name: 'flow',
+      steps: [{ agent: 'far', outputKey: 'answer', required, retry }],
+    })
+    const server = await serve({ agents: [flow, agent], builtIns: false })
+    const messages = [{ role: 'user', content: 'go' }]
+    const body = { session_id: 's', agent: 'flow', messages }
+    const text = await post(server, '/copilotkit/chat', body, { 'x-vendor-token': token })
+    expect(far.asked[0]!.headers['x-vendor-token']).toBe(token)
+    expect(text).toContain('unknown token ***')
+    const chat = await (await fetch(`${server.url}/chats/s`)).text()
+    expect(text + chat).not.toContain(token)
+    await server.close()
+    expect(await server.stored()).not.toContain(token)
+  },
+)
+
+test.each(['an agent', 'a model', 'a tool'])(
+  'a workflow does not store a token that is in the error of %s',
+  async (kind) => {
+    planted = []
+    const token = plant()
+    const fail = () => {
+      throw new RuntimeError('model_request', `kept-sentence ${token}`)
+    }
+    const call = { type: 'call' as const, callId: 'c', name: 'look', input: '{"at":"x"}' }
+    const step: Agent = {
+      name: 'step',
+      tools: [{ ...tools().look, run: fail }],
+      async *run(ctx) {
+        if (kind === 'an agent') fail()
+        if (kind === 'a model') await ctx.model({ messages: ctx.messages() })
+        yield { type: 'message', message: { id: 'calls', role: 'assistant', parts: [call] } }
+        await ctx.call([call])
+        throw new RuntimeError('agent_failed', textOf(ctx.messages().at(-1)!))
+      },
+    }
+    const steps = [{ agent: step, outputKey: 'answer', required: false }]
+    const flow = workflow({ name: 'flow', steps })
+    const settings = { model: scriptedModel(fail), agents: [flow], builtIns: false }
+    const server = await serve({ ...settings, policy: [{ decision: 'allow' }] })
+    const messages = [{ role: 'user', content: 'go' }]
+    const body = { session_id: 's', agent: 'flow', messages }
+    const text = await post(server, '/copilotkit/chat', body, { 'x-vendor-token': token })
+    expect(text).toContain('kept-sentence ***')
+    expect(text).not.toContain(token)
+    await server.close()
+    expect(await server.stored()).not.toContain(token)
+  },
+)
 
 test('after a restart a run has no secrets until a request brings them, and lists keep their length', async () => {
   planted = []
