@@ -251,7 +251,7 @@ export function toRuntimeError(error: unknown, code: ErrorCode = 'internal'): Ru
 }
 
 /** Returns the error without the `secrets` in its message, if it is a `RuntimeError`. Clients never see the message of another error. */
-export function withoutSecretTexts(error: unknown, secrets: readonly string[]): unknown {
+export function withoutSecretTexts<T>(error: T, secrets: readonly string[]): T | RuntimeError {
   if (!(error instanceof RuntimeError)) return error
   const message = withoutTexts(error.message, secrets)
   return message === error.message ? error : error.withMessage(message)

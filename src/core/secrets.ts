@@ -374,7 +374,8 @@ function textsAmong({ forwarded, headers, others }: Secrets): readonly string[] 
   return [...values.flatMap(textsIn), ...further]
 }
 
-function textsIn(value: unknown): string[] {
+/** Returns all texts in a value, and the secrets in each of them. */
+export function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value, ...secretsWithin(value)]
   if (typeof value !== 'object' || value === null) return []
   return Object.values(value).flatMap(textsIn)

@@ -12,6 +12,8 @@ test.each([
   ['a text inside of a longer one that fails', 'x-sesame-y', ['x-sesame-z', 'sesame'], 'x-***-y'],
   ['the whole text', 'sesame', ['sesame'], '***'],
   ['texts outside ASCII', 'пароль-1 😀😀😀!', ['пароль-1', '😀😀😀'], '*** ***!'],
+  ['a text that the end cuts off', 'wrong key: sesame-1', ['sesame-123'], 'wrong key: ***'],
+  ['no cut text of less than six characters', 'a sesam', ['sesame-123'], 'a sesam'],
   ['no text of less than six characters', 'a token', ['token', ''], 'a token'],
 ])('redacts %s', (_, text, known, left) => {
   expect(redact(text, ...known)).toBe(left)
@@ -31,6 +33,9 @@ test('redacts the same as a search for each text by itself', () => {
     for (const one of known)
       for (let at = text.indexOf(one); at >= 0; at = text.indexOf(one, at + 1))
         if (one.length >= 6) for (let i = 0; i < one.length; i++) covered.add(at + i)
+    for (let at = 0; at + 6 <= text.length; at++)
+      if (known.some((one) => one.startsWith(text.slice(at))))
+        for (let i = at; i < text.length; i++) covered.add(i)
     const left = [...text].filter((_, i) => !covered.has(i)).join('')
     expect(redact(text, ...known).replaceAll('*', '')).toBe(left)
   }

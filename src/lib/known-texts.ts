@@ -5,7 +5,7 @@ const filterBits = 18
 const maxCompared = 4_000_000
 
 /**
- * Removes known texts from other texts. The cost grows with the known texts plus the text, and not with their product:
+ * Removes known texts from other texts, also one that is cut off by the end of the text. The cost grows with the known texts plus the text, and not with their product:
  * one pass looks at each position for the longest known text that begins there.
  */
 export class KnownTexts {
@@ -63,7 +63,7 @@ export class KnownTexts {
     return (this.#starts[place >>> 3]! & (1 << (place & 7))) !== 0
   }
 
-  /** The length of the longest known text that begins at a position, or 0. */
+  /** The length of the longest known text that begins at a position and is complete or cut off by the end of the text, or 0. */
   #lengthAt(text: string, at: number, budget: { left: number }): number {
     let low = 0
     let high = this.#sorted.length
@@ -93,6 +93,7 @@ export class KnownTexts {
         sharedHigh = shared
       }
     }
+    if (sharedHigh === text.length - at) return sharedHigh
     let found = low - 1
     for (; found >= 0 && this.#sorted[found]!.length > sharedLow; found = this.#prefix[found]!)
       budget.left--

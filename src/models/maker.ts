@@ -1,4 +1,5 @@
 import type { SharedV3ProviderOptions } from '@ai-sdk/provider'
+import { connectionSecrets } from '../core/connection-secrets.ts'
 import type { Model } from '../core/model.ts'
 import { digestOf } from '../lib/canonical.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -51,10 +52,12 @@ export function common(
 ) {
   const name = options.name ?? `${provider}/${options.model}`
   const apiKey = options.apiKey ?? given.apiKey ?? null
+  const baseUrl = options.baseUrl ?? given.baseUrl ?? null
   return {
     name,
     provider,
-    account: digestOf([apiKey, options.baseUrl ?? given.baseUrl ?? null]),
+    account: digestOf([apiKey, baseUrl]),
+    secrets: connectionSecrets({ 'api-key': apiKey ?? '' }, baseUrl),
     accepts: options.accepts ?? accepts,
     window: options.window ?? windowOf(`${provider}/${options.model}`),
   }

@@ -1,4 +1,5 @@
-import { type ErrorCode, RuntimeError } from '../core/errors.ts'
+import { type ErrorCode, RuntimeError, withoutSecretTexts } from '../core/errors.ts'
+import { masked, withoutTexts } from '../lib/masked.ts'
 
 /** What SDKs throw and providers send, as far as anything is to be learned from it. */
 interface Thrown {
@@ -79,15 +80,28 @@ const lost =
 
 /**
  * Any failure of a provider as one of ours. `begun`: the answer had begun, so what looks like a
- * connection that failed is one that was cut.
+ * connection that failed is one that was cut. `secrets`: keys of the request, which the message and the cause must not repeat.
  */
-export function providerError(thrown: unknown, begun = false): RuntimeError {
-  if (thrown instanceof RuntimeError) return thrown
+export function providerError(
+  thrown: unknown,
+  begun = false,
+  secrets: readonly string[] = [],
+): RuntimeError {
+  if (thrown instanceof RuntimeError) return withoutSecretTexts(thrown, secrets)
   const chain = chainOf(thrown)
   const code = codeOf(chain, begun)
   const { retryAfter, said } = detailsOf(chain)
-  const details = { cause: thrown, ...(retryAfter !== undefined && { retryAfter }) }
-  return new RuntimeError(code, sentenceFor(code, chain, said), details)
+  const cause = causeOf(thrown, chain, secrets)
+  const details = { cause, ...(retryAfter !== undefined && { retryAfter }) }
+  const open = said === undefined ? undefined : withoutTexts(said, secrets)
+  return new RuntimeError(code, sentenceFor(code, chain, open), details)
+}
+
+/** What was thrown, or an error with its redacted message if a message in it has a secret: the log shows causes. */
+function causeOf(thrown: unknown, chain: readonly Thrown[], secrets: readonly string[]): unknown {
+  const texts = chain.map(({ message }) => message).filter(isText)
+  const hasSecret = texts.some((text) => withoutTexts(text, secrets) !== text)
+  return hasSecret ? new Error(withoutTexts(texts.join(': '), secrets)) : thrown
 }
 
 function codeOf(chain: readonly Thrown[], begun: boolean): ErrorCode {
@@ -174,8 +188,8 @@ function sentenceFor(code: ErrorCode, chain: readonly Thrown[], said: string | u
   if (code === 'model_overloaded' && status !== undefined && status < 529 && status !== 503)
     return `The model provider failed (${status}).`
   if (code !== 'model_request' || said === undefined) return undefined
-  const safe = said.replace(/\b(sk|pk|key|AIza)[-_\w]{8,}/g, '…').slice(0, 300)
-  return `The model provider refused the request: ${safe}`
+  const safe = masked(said.replace(/\b(sk|pk|key|AIza)[-_\w]{8,}/g, '…'))
+  return `The model provider refused the request: ${safe.slice(0, 300)}`
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''

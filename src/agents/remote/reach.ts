@@ -1,5 +1,7 @@
 import type { AgentContext } from '../../core/agent.ts'
+import { connectionSecrets } from '../../core/connection-secrets.ts'
 import { isRuntimeError, RuntimeError } from '../../core/errors.ts'
+import { withoutTexts } from '../../lib/masked.ts'
 import { type Egress, egress, type Patience, refusalOf } from './egress.ts'
 
 /** How a remote is reached, whatever it speaks. */
@@ -35,6 +37,8 @@ export interface Reach {
   headers(ctx?: AgentContext): Promise<Record<string, string>>
   /** The client's properties that may be handed on. */
   properties(ctx: AgentContext): Record<string, unknown>
+  /** The texts that errors must not repeat after a request with these headers: keys of the operator and of the client. */
+  secrets(headers: Record<string, string>, ctx?: AgentContext): readonly string[]
 }
 
 export function reach(url: string, options: ReachOptions): Reach {
@@ -42,6 +46,10 @@ export function reach(url: string, options: ReachOptions): Reach {
   const base = new URL(url)
   const { forward = {}, headers: own = {} } = options
   const allowed = (forward.headers ?? []).map((name) => name.toLowerCase())
+  const properties = ({ options: { forwarded = {} } }: AgentContext) => {
+    const names = forward.properties ?? []
+    return Object.fromEntries(Object.entries(forwarded).filter(([name]) => names.includes(name)))
+  }
   return {
     fetch: egress(base, { connect, silence }, options.private),
     attempts: options.attempts ?? 3,
@@ -53,10 +61,8 @@ export function reach(url: string, options: ReachOptions): Reach {
       const made = typeof own === 'function' ? await own(about) : own
       return { ...Object.fromEntries(given), ...made }
     },
-    properties({ options: { forwarded = {} } }) {
-      const names = forward.properties ?? []
-      return Object.fromEntries(Object.entries(forwarded).filter(([name]) => names.includes(name)))
-    },
+    properties,
+    secrets: (headers, ctx) => connectionSecrets(headers, [url, ctx && properties(ctx)]),
   }
 }
 
@@ -77,10 +83,11 @@ const notStarted = new Set([425, 429])
 /** Whether a status leaves open what became of the work: a proxy gave up, or the server broke off. */
 const isUnknownOutcome = (status: number) => status === 408 || status > 501
 
-/** Returns a 2xx response. Throws what any other status means. */
-export async function accepted(response: Response): Promise<Response> {
+/** Returns a 2xx response. Throws what any other status means, with the start of the body but without the `secrets` of the request. */
+export async function accepted(response: Response, secrets: readonly string[]): Promise<Response> {
   if (response.ok) return response
-  const said = (await firstOf(response, 400)).replace(/\s+/g, ' ').trim()
+  const body = withoutTexts(await firstOf(response, 400), secrets)
+  const said = body.replace(/\s+/g, ' ').trim()
   const told = `The remote agent answered with status ${response.status}${said && `: ${said}`}`
   const { status } = response
   if (notStarted.has(status)) throw new RuntimeError('remote_unavailable', told)

@@ -15,6 +15,8 @@ export interface AiSdkOptions {
   name: string
   provider: string
   account: string
+  /** Keys of the operator, which errors must not repeat. */
+  secrets?: readonly string[]
   accepts: readonly string[]
   window: number
   meta?: Habits['meta']
@@ -27,7 +29,7 @@ export interface AiSdkOptions {
 
 /** A model of the AI SDK's provider layer: one `doStream` is one provider call. */
 export function aiSdkModel(options: AiSdkOptions): Model {
-  const { name, provider, account, accepts, window } = options
+  const { name, provider, account, accepts, window, secrets = [] } = options
   const load = lazily(() => options.load())
   return {
     name,
@@ -42,8 +44,8 @@ export function aiSdkModel(options: AiSdkOptions): Model {
       signal.addEventListener('abort', stop, { once: true })
       if (signal.aborted) stop()
       let begun = false
+      const { apiKey } = use ?? {}
       try {
-        const { apiKey } = use ?? {}
         const model = await (apiKey === undefined ? load() : options.load(apiKey))
         const { stream } = await model.doStream(callOf(request, options, own.signal))
         for await (const event of eventsOf(stream, request)) {
@@ -52,7 +54,8 @@ export function aiSdkModel(options: AiSdkOptions): Model {
         }
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        throw providerError(error, begun)
+        const keys = apiKey === undefined ? secrets : [...secrets, apiKey]
+        throw providerError(error, begun, keys)
       } finally {
         signal.removeEventListener('abort', stop)
       }

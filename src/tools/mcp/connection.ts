@@ -1,8 +1,9 @@
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { OutcomeUnknown, type ToolUse } from '../../core/tool.ts'
+import { withoutTexts } from '../../lib/masked.ts'
 import { closed } from './early-ends.ts'
 import { pageSchema } from './listed.ts'
-import type { CallResult } from './result.ts'
+import { type CallResult, textOfResult } from './result.ts'
 import type { McpServer } from './servers.ts'
 import { wayTo } from './transport.ts'
 
@@ -46,7 +47,7 @@ export async function connect(
   const client: Client = new Client(about, { capabilities: { elicitation: { form: {} } } })
   const calls = new Set<ToolUse>()
   const gone = new AbortController()
-  const { transport, kill } = await wayTo(server, tenant)
+  const { transport, secrets, kill } = await wayTo(server, tenant)
   let ended = false
   let closing: Promise<void> | undefined
   const close = () => {
@@ -101,7 +102,7 @@ export async function connect(
     if (!ended) kill()
     gone.abort()
     await close().catch(() => {})
-    throw error
+    throw withoutKeys(error, secrets)
   }
 
   return {
@@ -112,7 +113,10 @@ export async function connect(
       for (let page = 0; page < mostPages; page++) {
         const params = cursor === undefined ? {} : { cursor }
         const request = { method: 'tools/list' as const, params }
-        const list = await client.request(request, pageSchema, { timeout: listLimit })
+        const pending = client.request(request, pageSchema, { timeout: listLimit })
+        const list = await pending.catch((error: unknown) => {
+          throw withoutKeys(error, secrets)
+        })
         tools.push(...list.tools)
         cursor = list.nextCursor
         if (cursor === undefined) break
@@ -132,11 +136,15 @@ export async function connect(
       try {
         const request = { method: 'tools/call' as const, params }
         const options = { signal, timeout: forever, onprogress }
-        return (await client.request(request, CallToolResultSchema, options)) as CallResult
+        const result = (await client.request(request, CallToolResultSchema, options)) as CallResult
+        return result.isError ? failedResult(result, secrets) : result
       } catch (error) {
-        if (signal.aborted) void probe()
+        if (signal.aborted) {
+          void probe()
+          throw signal.reason
+        }
         const inSession = transport.sessionId !== undefined
-        throw signal.aborted ? signal.reason : explained(error, 'command' in server, inSession)
+        throw explained(withoutKeys(error, secrets), 'command' in server, inSession)
       } finally {
         calls.delete(use)
       }
@@ -144,6 +152,20 @@ export async function connect(
     close,
   }
 }
+
+/** Returns an error without the keys that the server may repeat in its message. Its name, code and cause stay. */
+function withoutKeys(error: unknown, secrets: readonly string[]): unknown {
+  if (!(error instanceof Error)) return error
+  const message = withoutTexts(error.message, secrets)
+  if (message === error.message) return error
+  const { name, code, cause } = error as Error & { code?: unknown }
+  return Object.assign(new Error(message, { cause }), { name, code })
+}
+
+const failedResult = (result: CallResult, secrets: readonly string[]): CallResult => ({
+  content: [{ type: 'text', text: withoutTexts(textOfResult(result), secrets) }],
+  isError: true,
+})
 
 interface Progress {
   message?: string

@@ -1,9 +1,12 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { connectionSecrets } from '../../core/connection-secrets.ts'
 import { EarlyEnds, longest } from './early-ends.ts'
 import { forTenant, type McpServer } from './servers.ts'
 
 export interface Way {
   transport: Transport
+  /** Keys of the operator that the server gets: its errors must not bring them to users. */
+  secrets: readonly string[]
   /** Ends the program at once; nothing for an address. Must not be called once it has ended. */
   kill(): void
 }
@@ -20,7 +23,7 @@ export async function wayTo(server: McpServer, tenant?: string): Promise<Way> {
       // Its session id is optional in another way than the interface says.
       return new StreamableHTTPClientTransport(new URL(server.url), options) as Transport
     })
-    return { transport, kill: () => {} }
+    return { transport, secrets: connectionSecrets(headers, server.url), kill: () => {} }
   }
   const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
   const { command, args = [], cwd } = server
@@ -38,5 +41,6 @@ export async function wayTo(server: McpServer, tenant?: string): Promise<Way> {
     await start()
     pid = transport.pid
   }
-  return { transport, kill: () => void (pid !== null && process.kill(pid, 'SIGKILL')) }
+  const secrets = connectionSecrets({}, { env, args })
+  return { transport, secrets, kill: () => void (pid !== null && process.kill(pid, 'SIGKILL')) }
 }

@@ -1,9 +1,11 @@
 import type { AbstractAgent, BaseEvent, RunAgentInput } from '@ag-ui/client'
 import type { Agent, AgentEvent } from '../../../core/agent.ts'
-import { RuntimeError } from '../../../core/errors.ts'
+import { connectionSecrets } from '../../../core/connection-secrets.ts'
+import { RuntimeError, withoutSecretTexts } from '../../../core/errors.ts'
 import { isStop } from '../../../core/leg.ts'
 import { systemClock } from '../../../lib/clock.ts'
 import { lazily } from '../../../lib/lazily.ts'
+import { withoutTexts } from '../../../lib/masked.ts'
 import { payloadOf } from '../answers.ts'
 import { mayRepeat, pause, type Reach, type ReachOptions, reach } from '../reach.ts'
 import {
@@ -70,8 +72,10 @@ async function* overHttp(
 ): AsyncGenerator<AgentEvent, void, undefined> {
   const { HttpAgent } = await aguiClient()
   for (let attempt = 1; ; attempt++) {
-    const transport = new Transport(way.fetch)
-    const headers = { ...(await way.headers(ctx)), 'idempotency-key': effectId }
+    const own = await way.headers(ctx)
+    const secrets = way.secrets(own, ctx)
+    const transport = new Transport(way.fetch, secrets)
+    const headers = { ...own, 'idempotency-key': effectId }
     const client = new HttpAgent({ url, headers, fetch: transport.fetch })
     await ctx.hold()
     const stop = () => {
@@ -84,7 +88,8 @@ async function* overHttp(
       return
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      const known = error instanceof RuntimeError ? error : wrong(messageOf(error))
+      const failure = error instanceof RuntimeError ? error : wrong(messageOf(error))
+      const known = withoutSecretTexts(failure, secrets)
       if (!mayRepeat(known, idempotent) || attempt >= way.attempts) throw known
       const inMs = pause(attempt)
       const { code, message } = known
@@ -111,13 +116,20 @@ async function* here(
     yield* heard(own.run(input), hearing, signal)
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    if (error instanceof RuntimeError) throw error
-    throw new RuntimeError('remote_failed', `The agent failed: ${messageOf(error)}`, {
-      cause: error,
-    })
+    const secrets = secretsOf(agent)
+    if (error instanceof RuntimeError) throw withoutSecretTexts(error, secrets)
+    const message = withoutTexts(messageOf(error), secrets)
+    const cause = message === messageOf(error) ? { cause: error } : {}
+    throw new RuntimeError('remote_failed', `The agent failed: ${message}`, cause)
   } finally {
     own.abortRun()
   }
+}
+
+/** The keys of an agent that is a client of a server, such as `HttpAgent`. */
+function secretsOf(agent: AbstractAgent): readonly string[] {
+  const { headers, url } = agent as { headers?: Record<string, string>; url?: string }
+  return connectionSecrets(headers, url)
 }
 
 /** Reads to the end that the protocol has; what comes after it is not heard. */

@@ -12,15 +12,18 @@ const longest = 10 * 1024 * 1024
 export class Transport {
   failure: unknown
   readonly #fetch: Reach['fetch']
+  readonly #secrets: readonly string[]
   /** Resolves when more can be taken. */
   room: () => Promise<void> = async () => {}
 
-  constructor(fetch: Reach['fetch']) {
+  /** `secrets`: texts that its errors do not repeat. */
+  constructor(fetch: Reach['fetch'], secrets: readonly string[]) {
     this.#fetch = fetch
+    this.#secrets = secrets
   }
 
   readonly fetch = async (url: string, init: RequestInit): Promise<Response> => {
-    const response = await accepted(await this.#fetch(url, init))
+    const response = await accepted(await this.#fetch(url, init), this.#secrets)
     const type = response.headers.get('content-type') ?? ''
     if (!/^text\/event-stream\b/i.test(type)) {
       await response.body?.cancel().catch(() => {})

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Agent, AgentEvent } from '../../../core/agent.ts'
-import { isRuntimeError, RuntimeError } from '../../../core/errors.ts'
+import { isRuntimeError, RuntimeError, withoutSecretTexts } from '../../../core/errors.ts'
 import { isStop, LegStop } from '../../../core/leg.ts'
 import { OutcomeUnknown, type Tool, type ToolUse } from '../../../core/tool.ts'
 import { digestOf } from '../../../lib/canonical.ts'
@@ -57,15 +57,14 @@ export function copilotKitEndpoint(options: CopilotKitEndpointOptions): Remote {
     path: string,
     body: object,
     signal: AbortSignal,
-    about?: { ctx?: LegRequest['ctx']; more?: Record<string, string> },
+    { ctx, more, own }: PostOptions = {},
   ) => {
-    const headers = { ...(await way.headers(about?.ctx)), ...about?.more }
+    const headers = own ?? (await way.headers(ctx))
     const init = { method: 'POST', body: JSON.stringify(body), signal }
-    await about?.ctx?.hold()
+    await ctx?.hold()
     const json = { 'content-type': 'application/json', accept: 'application/json' }
-    return await accepted(
-      await way.fetch(`${url}/${path}`, { ...init, headers: { ...headers, ...json } }),
-    )
+    const sent = { ...init, headers: { ...headers, ...more, ...json } }
+    return await accepted(await way.fetch(`${url}/${path}`, sent), way.secrets(headers, ctx))
   }
   const made = new Map<string, Agent | Tool>()
   /** The same description gives the same thing, so that what was remembered of it stands. */
@@ -115,8 +114,15 @@ type Post = (
   path: string,
   body: object,
   signal: AbortSignal,
-  about?: { ctx?: LegRequest['ctx']; more?: Record<string, string> },
+  options?: PostOptions,
 ) => Promise<Response>
+
+interface PostOptions {
+  ctx?: LegRequest['ctx']
+  more?: Record<string, string>
+  /** The headers of the operator and the client, if the caller has made them already. */
+  own?: Record<string, string>
+}
 
 async function* agentLeg(
   name: string,
@@ -144,10 +150,14 @@ async function* agentLeg(
       response: textOf(payloadOf(answer) ?? { approved: false }),
     })),
   }
+  let secrets: readonly string[] = []
   try {
-    const response = yield* begun(way.attempts, idempotent, signal, () =>
-      post('agents/execute', body, signal, { ctx, more: { 'idempotency-key': effectId } }),
-    )
+    const more = { 'idempotency-key': effectId }
+    const response = yield* begun(way.attempts, idempotent, signal, async () => {
+      const own = await way.headers(ctx)
+      secrets = way.secrets(own, ctx)
+      return await post('agents/execute', body, signal, { ctx, more, own })
+    })
     let count = 0
     for await (const line of jsonLines(response)) {
       yield* hearing.take(line)
@@ -161,7 +171,8 @@ async function* agentLeg(
     yield* cancelled ? hearing.scribe.stop() : hearing.scribe.cut()
     if (signal.aborted) throw signal.reason
     if (error instanceof LegStop) throw error
-    throw error instanceof RuntimeError ? error : wrong(String(error).slice(0, 300))
+    const failure = error instanceof RuntimeError ? error : wrong(String(error).slice(0, 300))
+    throw withoutSecretTexts(failure, secrets)
   }
   const node = hearing.node === '__end__' ? undefined : hearing.node
   return { interrupts: hearing.interrupts, place: { threadId, ...(node && { node }) } }

@@ -1,6 +1,6 @@
 import type { Client, StreamMode } from '@langchain/langgraph-sdk'
 import type { Agent, AgentEvent } from '../../../core/agent.ts'
-import { RuntimeError } from '../../../core/errors.ts'
+import { RuntimeError, withoutSecretTexts } from '../../../core/errors.ts'
 import { isStop, LegStop } from '../../../core/leg.ts'
 import { digestOf } from '../../../lib/canonical.ts'
 import { systemClock } from '../../../lib/clock.ts'
@@ -50,7 +50,7 @@ export function langGraphPlatform(options: LangGraphPlatformOptions): Agent[] {
       timeout: way.total,
       work: (request) => work(name, assistant, way, open, request, rest.idempotent ?? false),
       async look({ effectId, attempt }, place, signal) {
-        const client = await open(undefined, signal)
+        const { client } = await open(undefined, signal)
         const threadId = String(place?.threadId ?? uuidOf(effectId))
         return (await find(client, threadId, `${effectId}/${attempt}`)) ? 'there' : 'absent'
       },
@@ -58,7 +58,7 @@ export function langGraphPlatform(options: LangGraphPlatformOptions): Agent[] {
   })
 }
 
-type Open = (ctx?: LegRequest['ctx'], signal?: AbortSignal) => Promise<Client>
+type Open = (ctx?: LegRequest['ctx'], signal?: AbortSignal) => ReturnType<typeof clientFor>
 
 async function* work(
   name: string,
@@ -73,7 +73,7 @@ async function* work(
   const hearing = new Hearing(name, ctx)
   const over = new AbortController()
   const ends = AbortSignal.any([signal, over.signal])
-  const client = await open(ctx, ends)
+  const { client, secrets } = await open(ctx, ends)
   const effect = `${effectId}/${attempt}`
   let runId: string | undefined
   try {
@@ -115,7 +115,8 @@ async function* work(
     yield* cancelled ? hearing.scribe.stop() : hearing.scribe.cut()
     if (signal.aborted) throw signal.reason
     if (error instanceof LegStop) throw error
-    throw runId === undefined && !request.rejoin ? known(error) : begun(known(error))
+    const failure = withoutSecretTexts(known(error), secrets)
+    throw runId === undefined && !request.rejoin ? failure : begun(failure)
   } finally {
     over.abort()
   }
@@ -288,29 +289,33 @@ function changed(state: unknown, left: Record<string, string> = {}): Record<stri
 async function stopThere(open: Open, ctx: LegRequest['ctx'], threadId: string, runId: string) {
   const signal = AbortSignal.timeout(5_000)
   await open(ctx, signal)
-    .then((client) => client.runs.cancel(threadId, runId))
+    .then(({ client }) => client.runs.cancel(threadId, runId))
     .catch(() => {})
 }
 
+/** Makes a client, and returns it with the texts that its errors must not repeat. */
 async function clientFor(
   apiUrl: string,
   key: string | undefined,
   way: Reach,
   ctx: LegRequest['ctx'] | undefined,
   signal: AbortSignal | undefined,
-): Promise<Client> {
+): Promise<{ client: Client; secrets: readonly string[] }> {
   const { Client } = await import('@langchain/langgraph-sdk')
+  const headers = await way.headers(ctx)
+  const secrets = way.secrets({ ...headers, ...(key !== undefined && { 'x-api-key': key }) }, ctx)
   const fetch = async (url: string | URL, init: RequestInit = {}) => {
     const signals = [signal, init.signal ?? undefined].filter((one) => one !== undefined)
     const response = await way.fetch(url, { ...init, signal: AbortSignal.any(signals) })
-    return response.status === 404 ? response : await accepted(response)
+    return response.status === 404 ? response : await accepted(response, secrets)
   }
-  return new Client({
+  const client = new Client({
     apiUrl,
     apiKey: key ?? null, // otherwise it would take one of our environment
-    defaultHeaders: await way.headers(ctx),
+    defaultHeaders: headers,
     callerOptions: { maxRetries: 0, fetch: fetch as typeof globalThis.fetch },
   })
+  return { client, secrets }
 }
 
 const isNotFound = (error: unknown) => (error as { status?: number } | undefined)?.status === 404
