@@ -108,6 +108,8 @@ export interface AgentContext {
    * surely has the thread. Rejects when it has lost it. Await it immediately before each start and each retry.
    */
   hold(): Promise<void>
+  /** Returns the text without the secrets of the run. An agent must call it before it keeps or tells the text of an error. */
+  redact(text: string): string
   /** Tells the operator, in the log, of a failure that the run gets over, with what is behind it. */
   report(error: unknown, about: object, message: string): void
   /**

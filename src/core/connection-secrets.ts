@@ -11,13 +11,13 @@ const describes = /^(?:accept|content)\b|^user-agent$/i
  * `settings` of the connection, such as an address with a token. A text after a scheme (`Bearer abc`) is also returned alone.
  */
 export function connectionSecrets(
-  headers: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, unknown>> = {},
   settings: unknown = undefined,
 ): readonly string[] {
   const found: { path: readonly (string | number)[]; value: unknown }[] = []
   withoutSecrets({ settings }, [], found)
   const values = Object.entries(headers).flatMap(([name, value]) => {
-    if (typeof value !== 'string') return [] // an agent of another library may have other headers
+    if (typeof value !== 'string') return []
     const isOther = value.length >= minOther && !describes.test(name)
     return isOther || isSecret(name, value) ? [value] : []
   })

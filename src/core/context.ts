@@ -1,3 +1,4 @@
+import { withoutTexts } from '../lib/masked.ts'
 import { shownLine } from '../lib/visible.ts'
 import type { Agent, AgentContext, Question } from './agent.ts'
 import { askUnder } from './asked.ts'
@@ -74,6 +75,7 @@ export function contextOf(setup: AgentSetup, bench: Bench): AgentContext {
     asked: (asked) => askUnder(bench, keyAt(bench, asked)),
     clock: bench.clock,
     hold: () => holdLease(leg, channel),
+    redact: (text) => withoutTexts(text, leg.secrets?.() ?? []),
     report: bench.report,
     delegate: (task) => bench.work.add(delegate(task, { setup, bench, context: contextOf })),
   }

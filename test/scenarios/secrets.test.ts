@@ -1,4 +1,4 @@
-import { MessagesAnnotation, StateGraph } from '@langchain/langgraph'
+import { getConfig, MessagesAnnotation, StateGraph, task } from '@langchain/langgraph'
 import { expect, test } from 'vitest'
 import { aguiAgent } from '../../src/agents/remote/agui/agent.ts'
 import { workflow } from '../../src/agents/workflow/agent.ts'
@@ -258,6 +258,42 @@ test('a LangGraph graph gets a token in its configuration, and no checkpoint has
   expect(stored).toContain('kept-answer')
   expect(planted.filter((value) => stored.includes(value))).toEqual([])
 })
+
+test.each(['a node', 'a node of a subgraph', 'a task of a node'])(
+  'no checkpoint of a LangGraph graph has a token that is in the error of %s',
+  async (place) => {
+    planted = []
+    const [quoted, operatorKey] = [`"${plant()}"`, plant()]
+    const fail = (_state: unknown, config: { configurable?: Record<string, unknown> }) => {
+      const { token, apiKey } = config.configurable ?? {}
+      throw new Error(`kept-sentence ${token} ${apiKey}`)
+    }
+    const failing = task('fail', async () => fail({}, getConfig()))
+    const inner = new StateGraph(MessagesAnnotation)
+      .addNode('fail', fail)
+      .addEdge('__start__', 'fail')
+    const nodes = {
+      'a node': fail,
+      'a node of a subgraph': inner.compile(),
+      'a task of a node': async () => await failing(),
+    }
+    const graph = new StateGraph(MessagesAnnotation)
+      .addNode('speak', nodes[place as keyof typeof nodes] as typeof fail)
+      .addEdge('__start__', 'speak')
+    const configurable = { allow: ['token'], values: { apiKey: operatorKey } }
+    const agent = langgraph(graph, { name: 'graph', retry: false, configurable })
+    const server = await serve({ agents: [agent], builtIns: false })
+    const forwardedProps = { config: { configurable: { token: quoted } } }
+    const run = '/copilotkit/agent/graph/run'
+    const text = await post(server, run, runBody('t', 'go', { forwardedProps }))
+    expect(text).toContain('The agent failed.')
+    const journal = await (await fetch(`${server.url}/threads/t/journal`)).text()
+    expect(journal).toContain('kept-sentence *** ***')
+    await server.close()
+    const stored = await server.stored()
+    expect(planted.filter((value) => (stored + journal).includes(value))).toEqual([])
+  },
+)
 
 test('a remote agent that repeats a token in its refusal does not get it into the journal', async () => {
   planted = []

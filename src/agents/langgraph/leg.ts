@@ -1,10 +1,12 @@
 import type { RunnableConfig } from '@langchain/core/runnables'
 import { Command, GraphInterrupt, GraphRecursionError, getConfig } from '@langchain/langgraph'
 import type { AgentContext, AgentEvent } from '../../core/agent.ts'
+import { connectionSecrets } from '../../core/connection-secrets.ts'
 import { RuntimeError } from '../../core/errors.ts'
 import { isStop, LegStop } from '../../core/leg.ts'
 import { callsOf, type Message } from '../../core/messages.ts'
 import { sha256 } from '../../lib/canonical.ts'
+import { withoutTexts } from '../../lib/masked.ts'
 import { offshoot } from '../../lib/signal.ts'
 import { inPieces, Listener } from './callbacks.ts'
 import { type Here, runHere } from './here.ts'
@@ -58,6 +60,7 @@ export class GraphLeg implements Here {
       threads: () => [ctx.threadId],
       records: () => this.#records,
       keep: (_threadId, checkpointId, rec) => this.#keep(checkpointId, rec),
+      redact: (text) => withoutTexts(ctx.redact(text), operatorSecrets(options)),
     })
     // The graph as it is, but with the checkpoints of this branch.
     this.#graph = Object.create(graph, { checkpointer: { value: this.#saver, writable: true } })
@@ -284,6 +287,11 @@ export class GraphLeg implements Here {
     this.#ordinals.set(attempt, ordinal + 1)
     return `${task}#${ordinal}`
   }
+}
+
+/** Texts that the operator hands to nodes, as far as they may be keys. */
+function operatorSecrets({ configurable, context }: Settled): readonly string[] {
+  return [configurable, context].flatMap(({ values }) => connectionSecrets(values))
 }
 
 const isYes = (state: string | undefined): boolean => state === 'approved' || state === 'answered'

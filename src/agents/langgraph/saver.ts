@@ -7,6 +7,7 @@ import {
   type CheckpointMetadata,
   type CheckpointPendingWrite,
   type CheckpointTuple,
+  ERROR,
   getCheckpointId,
   maxChannelVersion,
   type PendingWrite,
@@ -22,6 +23,8 @@ export interface Shelf {
   /** All that was kept, this moment's included. */
   records(threadId: string): Records | Promise<Records>
   keep(threadId: string, checkpointId: string, rec: Rec): void | Promise<void>
+  /** Returns the text of an error without secrets. By default, errors are kept as they are. */
+  redact?(text: string): string
 }
 
 /**
@@ -113,7 +116,8 @@ export class JournalSaver extends BaseCheckpointSaver<number> {
     if (id === undefined) throw new Error('Writes need a checkpoint_id.')
     await this.#inTurn(async () => {
       const dumped = writes.map(async ([channel, value], i) => {
-        return [WRITES_IDX_MAP[channel] ?? i, channel, await this.#dump(value)] as const
+        const kept = channel === ERROR ? this.#redacted(value) : value
+        return [WRITES_IDX_MAP[channel] ?? i, channel, await this.#dump(kept)] as const
       })
       const all = (await Promise.all(dumped)).map((one): [number, string, Text] => [...one])
       await this.#shelf.keep(threadId, id, { type: 'writes', ns, taskId, writes: all })
@@ -170,6 +174,14 @@ export class JournalSaver extends BaseCheckpointSaver<number> {
     const versions = Object.values(checkpoint.channel_versions)
     checkpoint.channel_versions[TASKS] =
       versions.length > 0 ? maxChannelVersion(...versions) : this.getNextVersion(undefined)
+  }
+
+  /** The error of a node. An error handler gets its message when the graph is resumed. */
+  #redacted(error: unknown): unknown {
+    const { message } = Object(error) as { message?: unknown }
+    const { redact } = this.#shelf
+    if (!redact || typeof message !== 'string') return error
+    return { ...Object(error), message: redact(message) }
   }
 
   async #dump(value: unknown): Promise<Text> {
