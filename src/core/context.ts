@@ -1,3 +1,4 @@
+import { isJson, lossIn } from '../lib/json.ts'
 import { withoutTexts } from '../lib/masked.ts'
 import { shownLine } from '../lib/visible.ts'
 import type { Agent, AgentContext, Question } from './agent.ts'
@@ -8,6 +9,7 @@ import { cardOf } from './card.ts'
 import { delegate } from './delegate.ts'
 import { type Bench, placed, workerOf } from './effects.ts'
 import { type Answer, type Ask, draft } from './entries.ts'
+import { RuntimeError } from './errors.ts'
 import type { GovernorRules } from './governor.ts'
 import { guardedModel } from './guard.ts'
 import { holdLease, LegStop } from './leg.ts'
@@ -105,15 +107,17 @@ const byAgent: Risk = { level: 'medium', why: 'An agent asks before it goes on.'
 
 async function raise(question: Question, bench: Bench): Promise<Answer> {
   const { leg, channel, clock, newId } = bench
-  const { timeout = defaultAskTimeout, ...rest } = question
+  const { timeout = defaultAskTimeout, ...given } = question
   const key = keyAt(bench, question.key)
   const record = askUnder(bench, key)
   if (record?.answer) return record.answer
   if (record) throw new LegStop('parked')
   if (leg.settling) throw leg.settling
   const deadline = clock.now() + timeout
+  const input = askable(question)
+  const rest = { ...given, ...(input !== undefined && { input }) }
   const title = shownLine(rest.title, longestTitle)
-  const { kind, input } = rest
+  const { kind } = rest
   const parts = { title, agent: workerOf(bench).agent, input, risk: byAgent }
   const asked: Ask = {
     atTimeout: 'reject',
@@ -127,4 +131,13 @@ async function raise(question: Question, bench: Bench): Promise<Answer> {
   }
   await channel.commit(draft('ask.raised', { ask: asked }))
   throw new LegStop('parked')
+}
+
+/** Returns the input of a question as JSON. A person must not approve what its JSON, and so the card, does not show. */
+function askable({ input }: Question): unknown {
+  if (input === undefined || isJson(input)) return input
+  const loss = lossIn(input, 'input', { strict: true })
+  if (loss === undefined) return JSON.parse(JSON.stringify(input))
+  const text = `The agent asked with an input that JSON does not represent: ${loss}. Use plain objects, lists, texts and numbers.`
+  throw new RuntimeError('agent_failed', text)
 }

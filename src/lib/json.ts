@@ -46,3 +46,65 @@ export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null
 }
+
+/**
+ * Returns what a value loses in JSON, as a sentence such as `state.seen is a Set`, or undefined. By default a Map and a Set count, because
+ * JSON writes them as `{}`, and a value that contains itself. If `strict`, all values count that JSON drops, replaces or shows in part, such
+ * as functions, NaN and class instances. A value with `toJSON`, such as a Date, counts as what that returns.
+ */
+export function lossIn(value: unknown, name: string, { strict = false } = {}): string | undefined {
+  try {
+    const loss = lossAt(value, strict, [])
+    return loss && `${name}${loss.path} ${loss.reason}`
+  } catch {
+    return strict ? `${name} has a part that cannot be read` : undefined // serializing it throws too
+  }
+}
+
+interface Loss {
+  /** From the value to its lost part: `.items[0]`. */
+  path: string
+  reason: string
+}
+
+/** `above`: the objects that contain the value. */
+function lossAt(value: unknown, strict: boolean, above: object[]): Loss | undefined {
+  if (typeof value !== 'object' || value === null)
+    return strict ? because(reasonOf(value)) : undefined
+  if (above.includes(value)) return because('contains itself')
+  if (above.length > deepest) return strict ? because('is nested too deeply') : undefined
+  if (value instanceof Map) return because('is a Map')
+  if (value instanceof Set) return because('is a Set')
+  above.push(value)
+  const { toJSON } = value as { toJSON?: unknown }
+  const loss =
+    typeof toJSON === 'function'
+      ? lossAt(toJSON.call(value, ''), strict, above)
+      : strict && !Array.isArray(value) && !isPlain(value)
+        ? because(`is an instance of ${value.constructor?.name}`)
+        : lossInside(value, strict, above)
+  above.pop()
+  return loss
+}
+
+function lossInside(value: object, strict: boolean, above: object[]): Loss | undefined {
+  const isList = Array.isArray(value)
+  for (const key of Object.keys(value)) {
+    const part: unknown = Reflect.get(value, key)
+    if (part === undefined && !isList) continue
+    const loss = lossAt(part, strict, above)
+    if (loss) return { ...loss, path: `${isList ? `[${key}]` : `.${key}`}${loss.path}` }
+  }
+  return undefined
+}
+
+const because = (reason: string | undefined): Loss | undefined =>
+  reason === undefined ? undefined : { path: '', reason }
+
+function reasonOf(value: unknown): string | undefined {
+  if (typeof value === 'function') return 'is a function'
+  if (typeof value === 'bigint') return 'is a BigInt'
+  if (typeof value === 'symbol') return 'is a symbol'
+  const isLost = value === undefined || (typeof value === 'number' && !Number.isFinite(value))
+  return isLost ? `is ${value}` : undefined
+}

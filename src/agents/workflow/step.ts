@@ -6,6 +6,7 @@ import { textOf } from '../../core/messages.ts'
 import { defaultRetry, pauseAfter } from '../../core/retry.ts'
 import type { AgentMoved } from '../../core/workflow-events.ts'
 import { fenced, readFenced } from '../../lib/fenced.ts'
+import { lossIn } from '../../lib/json.ts'
 import { nameOf, type Step } from './options.ts'
 import type { SharedState } from './state.ts'
 
@@ -81,6 +82,9 @@ export async function work(
 
 /** As the steps after it find it, also after a restart. What cannot be kept is the step's own failure. */
 function asJson(output: unknown): unknown {
+  const loss = lossIn(output, 'output')
+  if (loss !== undefined)
+    throw new RuntimeError('agent_failed', `What it gives cannot be written as JSON: ${loss}.`)
   try {
     return JSON.parse(JSON.stringify(output) ?? 'null')
   } catch (cause) {
