@@ -70,6 +70,11 @@ const manyCalls = list(400, (n) => ({
 const said = (content: string) => ({ id: randomUUID(), role: 'user', content })
 const sameIds = list(5_000, () => ({ ...said('deltas 1 1'), id: 'same' }))
 const nested = list(380, () => list(55, () => 0).reduce<unknown>((value) => [value], 1))
+const manyObjects = `[${'{},'.repeat(600_000)}{}]`
+const longCall = {
+  ...{ id: 'long', role: 'assistant', content: '' },
+  toolCalls: [{ ...call('long'), function: { name: 'f', arguments: `{"a":${manyObjects}}` } }],
+}
 const edited = (n: unknown) => JSON.stringify({ approved: true, edited_input: { n } })
 
 /**
@@ -255,6 +260,19 @@ export const attacks: readonly Attack[] = [
     id: (send) => approval(send, 'rows 1'),
     body: () =>
       JSON.stringify({ approved: true, edited_input: { rows: list(12_000, () => ({})) } }),
+  },
+  {
+    name: '600,000 objects in the text of a GraphQL interrupt',
+    path: '/copilotkit',
+    body: () =>
+      generate({
+        metaEvents: [{ name: 'LangGraphInterruptEvent', value: manyObjects, response: '{}' }],
+      }),
+  },
+  {
+    name: '600,000 objects in the arguments of a tool call',
+    path: agui,
+    body: () => run({ messages: [longCall, said('deltas 1 1')] }),
   },
 ]
 
