@@ -38,7 +38,25 @@ test('an owner whose open requests use too much memory gets no other thread unti
   await open(uses, 'ann', thread(1))
 })
 
-test('beyond the limit of all owners, only the owner with the most memory is refused', async () => {
+test('many owners together cannot use more than a multiple of the limit, and a new owner is served', async () => {
+  const uses = new ThreadUses(100)
+  await open(uses, 'most', thread(99))
+  const owners = Array.from({ length: 10 }, (_, n) => `owner-${n}`)
+  for (let round = 0; round < 20; round++)
+    for (const owner of owners) await open(uses, owner, thread(5)).catch(() => {})
+  expect(uses.bytes).toBeLessThan(350)
+  await open(uses, 'late', thread(5))
+})
+
+test('an owner who opens thousands of threads at once gets 503 for those that would wait too long', async () => {
+  const uses = new ThreadUses(1_000_000)
+  const opened = Array.from({ length: 1_100 }, () => open(uses, 'ann', thread(1)))
+  const results = await Promise.allSettled(opened)
+  const refused = results.filter(({ status }) => status === 'rejected')
+  expect(refused).toHaveLength(1_100 - 1_000 - 2)
+})
+
+test('beyond the limit of all owners, only owners with more than an equal part are refused', async () => {
   const uses = new ThreadUses(100)
   await open(uses, 'ann', thread(80))
   await open(uses, 'bob', thread(70))

@@ -24,7 +24,9 @@ interface Used {
 
 /** Threads of one owner that are read at the same time: what they take is known only afterwards. */
 const loadsAtOnce = 2
-/** Times the limit of one owner that all owners have together. Beyond it, the one with the most gets no more. */
+/** Requests of one owner that wait to read a thread. */
+const maxWaiting = 1_000
+/** Beyond this multiple of the limit of one owner, all owners together: each owner then gets an equal part of it. */
 const shares = 1.5
 
 /**
@@ -84,14 +86,9 @@ export class ThreadUses {
   #admit(owner: string): void {
     if (++this.#checks % 32 === 0) for (const thread of this.#used.keys()) this.#weigh(thread)
     const bytes = this.#owners.get(owner) ?? 0
-    const isMost = () => bytes > 0 && bytes >= Math.max(...this.#owners.values())
-    const isOver = bytes >= this.#maxBytes || (this.#bytes >= shares * this.#maxBytes && isMost())
-    if (isOver)
-      throw new RuntimeError(
-        'overloaded',
-        'Your open streams and responses use too much memory. Close some of them, then try again.',
-        { retryAfter: 5 },
-      )
+    const pool = shares * this.#maxBytes
+    const isOverPart = this.#bytes >= pool && bytes >= pool / this.#owners.size
+    if (bytes >= this.#maxBytes || isOverPart) throw overloaded()
   }
 
   #add(owner: string, thread: Thread): void {
@@ -125,6 +122,7 @@ export class ThreadUses {
   async #inTurn<T>(owner: string, work: () => Promise<T>): Promise<T> {
     const loads = this.#loads.get(owner) ?? { running: 0, waiting: [] }
     this.#loads.set(owner, loads)
+    if (loads.waiting.length >= maxWaiting) throw overloaded()
     if (loads.running >= loadsAtOnce)
       await new Promise<void>((resolve) => loads.waiting.push(resolve))
     else loads.running++
@@ -137,3 +135,10 @@ export class ThreadUses {
     }
   }
 }
+
+const overloaded = () =>
+  new RuntimeError(
+    'overloaded',
+    'Your open streams and responses use too much memory. Close some of them, then try again.',
+    { retryAfter: 5 },
+  )
