@@ -68,7 +68,7 @@ export async function lookAt(
   const settle = Math.max(limit, settleTime)
   const unsettled = timedOutAt === undefined || cut?.over ? 0 : timedOutAt + settle - clock.now()
   let found = await check()
-  // What the call had requested may still have its effect: a "no" counts only after a while.
+  // A request of the call may still be under way: believe a "no" only when the settle time has passed.
   if (found?.happened === false && unsettled > 0 && !cut?.running) {
     await clock.sleep(Math.min(unsettled, settle), leg.signal)
     found = await check()

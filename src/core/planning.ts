@@ -29,7 +29,7 @@ export function planFor(call: CallPart, box: Toolbox, bench: Bench): Plan {
   const begun = record && record.error?.code !== notBegun.code ? record : undefined
   if (!tool && begun) return notRepeatable(call, begun, noTool(call))
   if (!tool) return clientCall(call, box, bench) ?? say(noTool(call))
-  /** What happens to a call whose input does not fit the schema, which may have changed since the call began. */
+  /** Returns the plan for a call whose input does not fit the schema, which may have changed since the call began. */
   const unfit = (problem: string) => (begun ? notRepeatable(call, begun, problem) : say(problem))
   const given = parseInput(call.input, tool, bench)
   if ('problem' in given) return unfit(given.problem)

@@ -1,6 +1,6 @@
 /** Comparisons that are worth making: beyond, all of the old goes and all of the new comes. */
 const mostCompared = 1_000_000
-/** Lines, of both texts together, that are worth a list of their own. */
+/** Limit of the lines of both texts together: beyond it, lines are not compared. */
 const mostLines = 20_000
 /** Lines shown around a change. */
 const around = 3
@@ -18,7 +18,7 @@ export interface Diff {
 }
 
 /**
- * What changes between two texts, as a unified diff without the names; empty when nothing does. Of a long diff, `text`
+ * Returns the unified diff of two texts without file names, or an empty text if they are equal. Of a long diff, `text`
  * has `maxLength` characters and the rest of the last line at least; `length` counts the rest.
  */
 export function unifiedDiff(

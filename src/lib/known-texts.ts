@@ -5,8 +5,9 @@ const filterBits = 18
 const maxCompared = 4_000_000
 
 /**
- * Removes known texts from other texts, also one that is cut off by the end of the text. The cost grows with the known texts plus the text, and not with their product:
- * one pass looks at each position for the longest known text that begins there.
+ * Removes known texts from other texts, also a known text that the end of the other text cuts off. The cost grows with the
+ * known texts plus the text, and not with their product: one pass looks at each position for the longest known text that
+ * begins there.
  */
 export class KnownTexts {
   /** Sorted by UTF-16 units. A known text that the rest of the input starts with sorts before that rest, or equals it. */

@@ -97,7 +97,7 @@ export function providerError(
   return new RuntimeError(code, sentenceFor(code, chain, open), details)
 }
 
-/** What was thrown, or an error with its redacted message if a message in it has a secret: the log shows causes. */
+/** Returns the cause for the log: the thrown value, or, if one of its messages has a secret, an error with the redacted message. */
 function causeOf(thrown: unknown, chain: readonly Thrown[], secrets: readonly string[]): unknown {
   const texts = chain.map(({ message }) => message).filter(isText)
   const hasSecret = texts.some((text) => withoutTexts(text, secrets) !== text)

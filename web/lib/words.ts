@@ -25,7 +25,7 @@ const sentences: Record<string, string> = {
   guardrail_away: 'The message could not be checked against the rules. Try again.',
 }
 
-/** What went wrong, for people: the page's words for the code, unless the error of a run has a message of its own. */
+/** Returns the text for an error: the page's words for its code, unless the error of a run has a message of its own. */
 export function wordsFor({ code, message, specific }: RunError): string {
   return specific ? message : (sentences[code] ?? message)
 }

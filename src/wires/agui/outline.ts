@@ -21,7 +21,7 @@ export function standing(state: ThreadState) {
 }
 
 /**
- * What a page shows of a thread besides its messages: turns that have other branches, did not end well or have
+ * Returns the details of a thread that a page shows besides its messages: turns that have other branches, did not end well or have
  * an ask that no call shows, how its calls stand and how long they took, and what is asked. A thread that went
  * straight on has a short outline, however long it is.
  */

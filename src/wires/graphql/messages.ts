@@ -84,7 +84,7 @@ export async function toClientInSteps(state: ThreadState): Promise<object[]> {
   return all
 }
 
-/** What clients load of each message. */
+/** Yields, for each message, the messages that clients load. */
 function* clientLists(state: ThreadState): Generator<object[], void, undefined> {
   const said = whatIsShown(state).flatMap((one) => ('message' in one ? [one.message] : []))
   const results = new Map(said.map((message) => [message.callId, message]))
