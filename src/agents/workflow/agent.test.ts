@@ -263,7 +263,10 @@ describe('a workflow', () => {
   })
 
   /** A workflow whose optional step exceeds its time of 5 s while its agent pays. */
-  async function exceeded(pay: Pick<Tool, 'run' | 'check'>) {
+  async function exceeded(
+    pay: Pick<Tool, 'run' | 'check'>,
+    agent: Agent = toolLoop({ name: 'payer' }),
+  ) {
     const clock = warpClock()
     const inside = gate()
     let runs = 0
@@ -281,7 +284,7 @@ describe('a workflow', () => {
     )
     const payer = { agent: 'payer', outputKey: 'x', required: false, timeout: 5_000 }
     const policy = [{ decision: 'allow' as const }]
-    const agents = [flow(payer), toolLoop({ name: 'payer' })]
+    const agents = [flow(payer), agent]
     const settings = { model, agents, tools: [tool], builtIns: false, policy }
     const server = await serve(settings, { clock })
     const stream = await server.start('c', 'go')
@@ -331,6 +334,28 @@ describe('a workflow', () => {
       expect(runs()).toBe(1)
     },
   )
+
+  test('goes on without an optional step whose agent hangs while its calls are settled', async () => {
+    const hangs = gate()
+    let legs = 0
+    const loop = toolLoop({ name: 'payer' })
+    const agent: Agent = {
+      ...loop,
+      async *run(ctx) {
+        if (++legs > 1) await hangs.pass()
+        yield* loop.run(ctx)
+      },
+    }
+    const { server, stream, clock } = await exceeded({ run: () => new Promise(() => {}) }, agent)
+    await hangs.reached
+    clock.advance(60 * 60_000)
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.advance(2_001) // for agents that do not listen
+    const frames = await stream.rest()
+    expect(frames.at(-1)!.data.status).toBe('COMPLETED')
+    const { errors } = await shared(server)
+    expect(errors).toMatchObject([{ agent: 'payer', code: 'agent_timeout', critical: false }])
+  })
 
   test('has one budget for all its agents', async () => {
     const model = scriptedModel([[text('one')], [text('two')]])

@@ -15,9 +15,12 @@ interface Worked {
   usage: Usage
 }
 
+/** Milliseconds after which a step that has failed is left, although the outcome of one of its calls is still unknown. */
+const settleLimit = 60 * 60_000
+
 /**
  * Settles calls of a step that has failed: their outcome may be unknown, because the step's time was over in the middle
- * of them. Rejects with the end of the leg when a person must say what happened.
+ * of them. Rejects with the end of the leg when a person must say what happened. Resolves after `settleLimit` at the latest.
  */
 export async function settleCalls(
   step: Step,
@@ -27,7 +30,10 @@ export async function settleCalls(
 ): Promise<void> {
   const { agent, outputKey: path } = step
   const input = inputTo(step, state)
-  await ctx.delegate({ path, agent, input, failure }).catch((thrown: unknown) => {
+  const settled = inTime({ ...step, timeout: settleLimit }, ctx.clock.now(), ctx, (signal) =>
+    ctx.delegate({ path, agent, input, failure, signal }),
+  )
+  await settled.catch((thrown: unknown) => {
     if (thrown instanceof LegStop || ctx.signal.aborted) throw thrown
   })
 }
